@@ -1,4 +1,4 @@
-"""What a kind of bridge says of itself in its declaration, as Markdown."""
+"""Describes a kind of bridge as Markdown, from its declaration."""
 
 from collections.abc import Iterator
 
@@ -35,7 +35,7 @@ def _lines(kind: BridgeKind) -> Iterator[str]:
 
 
 def _tables(settings: type, place: str) -> Iterator[str]:
-    """Give the tables in a table, each with a sentence and its keys."""
+    """Yield the tables in a table, each with a sentence and its keys."""
     for each in keys_of(settings):
         if each.table is not None:
             name = f"{place}.{each.name}"

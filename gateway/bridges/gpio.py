@@ -1,4 +1,4 @@
-"""Pins of the board: a reading at each change, and outputs that can be switched."""
+"""Pins of the board: a reading for each change, and outputs that can be switched."""
 
 import asyncio
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from gateway.settings.quantities import duration
 PULLS = {"up": True, "down": False}
 
 PULSES_MAX = 1_000
-"""Changes that wait to be published; further ones are counted and left out."""
+"""Changes that wait to be published; further ones are counted and dropped."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -52,7 +52,7 @@ class GpioBridge:
         host.set_longest_gap(_topic(settings), settings.refresh)
 
     async def run(self) -> None:
-        """Publish until cancelled; raise BridgeError where the pin cannot be had."""
+        """Publish until cancelled; raise BridgeError where the pin is not available."""
         loop = asyncio.get_running_loop()
         self._device = await asyncio.to_thread(_open, self._settings)
         try:
@@ -71,7 +71,7 @@ class GpioBridge:
             await asyncio.to_thread(device.close)
 
     def _watch(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Note each change as it happens: a pulse may be over before it is published."""
+        """Record each change as it happens: a pulse may be over before it is published."""
 
         def note(value: int) -> None:
             if len(self._pulses) == PULSES_MAX:
@@ -80,12 +80,12 @@ class GpioBridge:
             self._pulses.append(bool(value))
             self._changed.set()
 
-        # gpiozero calls these in a thread of its own
+        # gpiozero calls these in its own thread
         self._device.when_activated = lambda: loop.call_soon_threadsafe(note, 1)
         self._device.when_deactivated = lambda: loop.call_soon_threadsafe(note, 0)
 
     def _publish(self) -> None:
-        """Publish each change, or where there is none the state."""
+        """Publish each change, or the state if there is none."""
         settings = self._settings
         for value in [*self._pulses] or [bool(self._device.value)]:
             instance = settings.instance or ""

@@ -1,4 +1,4 @@
-"""The declaration of a kind of bridge: all that the gateway needs to know of one.
+"""The declaration of a kind of bridge: all that the gateway needs to know about it.
 
 An entry point of the group `tidegate.bridges` names it (docs/bridges.md, "A kind of your own").
 """
@@ -12,27 +12,27 @@ from gateway.bridges.supervision.host import Host
 from gateway.bridges.supervision.interfaces import Bridge
 
 Make = Callable[[Any, Host], Bridge]
-"""Makes a bridge of its settings; raises BridgeError if what it needs is not there."""
+"""Makes a bridge from its settings; raises BridgeError if something that it needs is missing."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScanOptions:
-    """What a scan looks at: `places` such as ports, without any all that it can find by itself.
+    """What to scan: `places` such as ports, or everything that can be found if empty.
 
-    `seconds` is how long each place is listened to, None for the usual time. `report` shows a
-    person how far it is, or why a place cannot be scanned.
+    `seconds` is how long to listen at each place, None for the usual time. `report` shows progress,
+    or why a place cannot be scanned.
     """
 
     report: Callable[[str], None]
     places: tuple[str, ...] = ()
     seconds: float | None = None
     devices: range | None = None
-    """Identifiers of devices that are asked, where a kind has such; None for the usual ones."""
+    """Identifiers of devices to ask, for kinds that have them; None for the usual ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class FoundTable:
-    """A table of the configuration for something that was found, and what a person should know."""
+    """A configuration table for a found device, and comments for a person."""
 
     name: str
     values: Mapping[str, object]
@@ -61,19 +61,19 @@ class BridgeKind:
     counters: Mapping[str, str] = field(default_factory=dict)
     gauges: Mapping[str, str] = field(default_factory=dict)
     default_name: Callable[[Any], str] = lambda _: ""
-    """Names a bridge whose settings give no name; empty for the kind's."""
+    """Names a bridge whose settings have no name; empty for the kind's."""
     series: Callable[[Any, str], Iterable[tuple[str, str]]] = lambda _settings, _name: ()
-    """Gives the series that settings name, as key and topic, for a bridge of a name: two bridges
-    must not have one."""
+    """Yields the series in the settings as key and topic, for a bridge name: two bridges must not
+    share one."""
     notes: Callable[[Any], Iterable[str]] = lambda _: ()
-    """Gives what a person should know of settings that can work; `tidegate check` prints it."""
+    """Yields notes on settings that are valid; `tidegate check` prints them."""
     place: Callable[[Any], str] = lambda _: ""
     """Says where a bridge finds its devices, such as a port; empty for everywhere."""
     scan: Scan | None = None
-    """Finds devices, and returns the configuration for them; `tidegate bridges scan` runs it."""
+    """Finds devices and returns configuration for them; `tidegate bridges scan` runs it."""
     examine: Callable[[Any], str] = lambda _: ""
-    """Says what `tidegate doctor` would find wrong; empty if nothing."""
+    """Returns the problem that `tidegate doctor` should report; empty if none."""
 
     def bridge_name(self, settings: BridgeSettings) -> str:
-        """Return the bridge's name, with which it is told apart from others of the kind."""
+        """Return the bridge's name, which is unique within its kind."""
         return settings.name or self.default_name(settings) or self.name

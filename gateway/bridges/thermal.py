@@ -1,4 +1,4 @@
-"""The temperatures that the kernel measures: an example of a bridge, and a first real reading."""
+"""The temperatures that the kernel measures: an example bridge, and first real readings."""
 
 import asyncio
 import contextlib
@@ -29,7 +29,7 @@ class ThermalBridge:
         self._settings, self._host = settings, host
 
     async def run(self) -> None:
-        """Read until cancelled; raise BridgeError where there is no zone."""
+        """Read until cancelled; raise BridgeError if there is no zone."""
         while True:
             for zone, millidegrees in await asyncio.to_thread(self._read):
                 node = f"{self._settings.node}-{zone}"
@@ -40,7 +40,7 @@ class ThermalBridge:
     def _read(self) -> list[tuple[str, int]]:
         found = []
         for file in sorted(Path(self._settings.folder).glob("thermal_zone*/temp")):
-            with contextlib.suppress(OSError, ValueError):  # some zones have nothing to say
+            with contextlib.suppress(OSError, ValueError):  # some zones have no temperature
                 found.append((file.parent.name.removeprefix("thermal_"), int(file.read_text())))
         if not found:
             raise BridgeError(f"the kernel shows no temperature in {self._settings.folder}")

@@ -1,4 +1,4 @@
-"""A board whose REPL answers: programs are run on it, files are copied to it."""
+"""A board with an answering REPL: runs programs on it, copies files to it."""
 
 import ast
 import contextlib
@@ -20,51 +20,51 @@ if TYPE_CHECKING:
     from serial import Serial
 
 CHUNK = 1024
-"""Bytes of a file that are sent at once; a board needs some five times as much memory for them."""
+"""Bytes of a file in one program; a board needs about five times as much memory for them."""
 
 REPL_SECONDS = 2.0
-"""Seconds in which a board that was interrupted offers its REPL."""
+"""Seconds within which an interrupted board offers its REPL."""
 
 ATTEMPTS = 3
 
 RUN = b"\x04"
 DONE = b"OK\x04\x04"
-"""What runs a program in the raw REPL, and what the board says of one that prints nothing. The
-prompt behind it is left for the next."""
+"""Runs a program in the raw REPL, and the answer for one that prints nothing. The prompt after it
+belongs to the next program."""
 
 SAVING = b"saving"
-"""What a node says again and again while it puts onto its flash what nobody has acknowledged."""
+"""A node prints it repeatedly while it saves unacknowledged samples to its flash."""
 
 SAVING_SECONDS = 90.0
 """Seconds in which an hour of samples is saved."""
 
 HEARD_MAX = 256
-"""Bytes that are searched for what a node says while it is interrupted."""
+"""Bytes that are searched for an interrupted node's output."""
 
 FRAME_END = b"\0"
-"""Behind it a node takes Ctrl-C for what it is; a REPL makes nothing of it."""
+"""After it a node handles Ctrl-C; a REPL ignores it."""
 
 PASTE_END = b"\x04"
-"""Ends a program that somebody who was killed had begun to send; on its own it restarts a REPL."""
+"""Ends a partial program of a killed sender; without one it restarts a REPL."""
 
 ANSWER_SECONDS = 30.0
-"""Seconds for all of an answer; writing or comparing files is several."""
+"""Seconds for a whole answer; writing or comparing files takes several."""
 
 READ_SECONDS = 2.0
-"""Seconds without a byte in the middle of an answer after which the board is given up."""
+"""Seconds without a byte within an answer after which the board is considered lost."""
 
 RESET = """
 import machine, time
 time.sleep(0.1)
 machine.reset()
 """
-"""A USB board takes its port away at once, and had not yet said that it understood."""
+"""A USB board removes its port at once, before it has confirmed the program."""
 
 GARBLED = (struct.error, TypeError, ValueError, SyntaxError)
-"""What mpremote lets through when a board is reset or unplugged in the middle of an answer."""
+"""Exceptions of mpremote when a board is reset or unplugged within an answer."""
 
 Progress = Callable[[int], None]
-"""Is told how many bytes more have been written."""
+"""Called with the number of further bytes that have been written."""
 
 DESCRIBE = """
 import sys, os, machine
@@ -116,7 +116,7 @@ if hasattr(os, "sync"):
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """What a board says of itself; `bytecode` is the version of .mpy files, 0 for none."""
+    """A board's description of itself; `bytecode` is the version of .mpy files, 0 for none."""
 
     platform: str
     machine: str
@@ -126,10 +126,10 @@ class Description:
 
 
 class _Line:
-    """A serial port on which nothing outlasts its deadline.
+    """A serial port on which every read ends at a deadline.
 
-    mpremote waits for the end of an answer as long as bytes come, and a board that has started its
-    program sends for ever.
+    mpremote waits for the end of an answer as long as bytes arrive, and a board that has started
+    its program sends for ever.
     """
 
     def __init__(self, serial: "Serial") -> None:
@@ -146,7 +146,7 @@ class _Line:
         return data
 
     def await_silence(self, seconds: float) -> None:
-        """Read until nothing comes for a while, at most so long."""
+        """Read until nothing arrives for a while, at most so many seconds."""
         end = time.monotonic() + seconds
         while self.serial.read(1) and time.monotonic() < end:
             pass
@@ -165,7 +165,7 @@ class Board:
 
     @classmethod
     def connect(cls, port: Port) -> "Board":
-        """Interrupt what runs on the board; raise FlashingError where no REPL answers."""
+        """Interrupt the board's program; raise FlashingError where no REPL answers."""
         board = cls(port, _open(port))
         try:
             board._enter()
@@ -175,19 +175,19 @@ class Board:
         return board
 
     def close(self) -> None:
-        """Let go of the port; what runs on the board goes on."""
+        """Close the port; the board's program continues."""
         with contextlib.suppress(OSError, termios.error):  # it may be unplugged
             self._transport.close()
 
     def describe(self) -> Description:
-        """Return what the board is and runs."""
+        """Return the board's hardware and software."""
         platform, machine, name, version, bytecode, unique_id = self.ask(DESCRIBE)
         numbers = ".".join(map(str, version))
         title = "MicroPython" if name == "micropython" else name
         return Description(platform, machine, f"{title} {numbers}", bytecode, unique_id.hex())
 
     def run(self, program: str) -> str:
-        """Run a program on the board; return what it prints."""
+        """Run a program on the board; return its output."""
         with self._errors("run a program"):
             printed: bytes = self._transport.exec(program)
             return printed.decode(errors="replace")
@@ -221,7 +221,7 @@ class Board:
             self._transport.fs_writefile(path, content, CHUNK, note)
 
     def replace(self, path: str, content: bytes) -> None:
-        """Write a file so that the board has the old or the new one at any moment."""
+        """Write a file atomically: the board has the old or the new one at any moment."""
         self.write(path + ".new", content)
         self.run(REPLACE % {"new": path + ".new", "old": path})
 
@@ -231,11 +231,11 @@ class Board:
             self._transport.fs_rmfile(path)
 
     def extend_hold(self) -> None:
-        """Begin the time anew after which a board that waits starts its program by itself."""
+        """Restart the time after which a waiting board starts its program."""
         self.run("if 'HELD' in globals():\n    hold()")
 
     def reset(self) -> None:
-        """Reset the board and let go of its port, which a USB board takes away for a moment."""
+        """Reset the board and close its port, which a USB board removes for a moment."""
         with self._errors("be reset"):
             self._transport.exec_raw_no_follow(RESET)
             self._line.flush()
@@ -250,7 +250,7 @@ class Board:
             raise FlashingError(f"{self.port}: unexpected answer {printed[:80]!r}") from error
 
     def _enter(self) -> None:
-        """Interrupt what runs; a board that is starting may miss it, and a node saves first."""
+        """Interrupt the program; a starting board may miss it, and a node saves first."""
         end = time.monotonic() + SAVING_SECONDS
         left, late = ATTEMPTS, False
         begin = FRAME_END
@@ -274,7 +274,7 @@ class Board:
                 return
 
     def _skip_late_answers(self) -> None:
-        """Read past what the board answers to attempts that were given up, up to a mark."""
+        """Read past the board's answers to abandoned attempts, up to a mark."""
         with self._errors("come to the end of its answers", REPL_SECONDS):
             self._line.write(b"pass" + RUN)
             found = self._transport.read_until(1, DONE, timeout=REPL_SECONDS)
@@ -288,7 +288,7 @@ class Board:
 
     @contextlib.contextmanager
     def _errors(self, what: str, seconds: float = ANSWER_SECONDS) -> Iterator[None]:
-        """Raise FlashingError for what mpremote and pyserial raise; drop what mpremote prints."""
+        """Raise FlashingError for exceptions of mpremote and pyserial; drop mpremote's output."""
         from mpremote.transport import TransportError, TransportExecError
 
         self._line.deadline = time.monotonic() + seconds
@@ -311,8 +311,8 @@ def _open(port: Port) -> "SerialTransport":
         from mpremote.transport_serial import SerialTransport
     except ImportError as error:
         raise FlashingError(f"{error.name} is not installed: {how_to_install('flash')}") from error
-    open_port(port, READ_SECONDS).close()  # it tells what is wrong; mpremote does not
-    path = port.device  # mpremote knows a pseudo-terminal by its own path alone
+    open_port(port, READ_SECONDS).close()  # it reports what is wrong; mpremote does not
+    path = port.device  # mpremote recognizes a pseudo-terminal only by its own path
     try:
         return SerialTransport(path, BAUD, timeout=READ_SECONDS)
     except (OSError, termios.error, TransportError) as error:

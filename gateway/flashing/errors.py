@@ -1,10 +1,10 @@
-"""What can go wrong between this computer and a board."""
+"""Errors between this computer and a board."""
 
 from gateway.errors import TidegateError
 
 
 class FlashingError(TidegateError):
-    """The board or its port did not do what was asked; the text says what to try next."""
+    """The board or its port failed; the text says what to try next."""
 
 
 class BusyPortError(FlashingError):
@@ -12,4 +12,4 @@ class BusyPortError(FlashingError):
 
 
 class MissingPortError(FlashingError):
-    """There is no such port, perhaps for a moment only."""
+    """There is no such port, perhaps only for a moment."""

@@ -1,4 +1,4 @@
-"""MicroPython from an image for an ESP32, written by esptool, which compares it by MD5."""
+"""Installs MicroPython on an ESP32 from an image; esptool writes and compares it by MD5."""
 
 import struct
 import subprocess
@@ -21,14 +21,14 @@ CHIPS = {
     18: ("esp32p4", 0x2000),
     23: ("esp32c5", 0x2000),
 }
-"""Chip by the number in an image's head: esptool's name, and where its flash's image begins."""
+"""Chips by the number in an image's head: esptool's name, and the image's offset in flash."""
 
 
 HEAD_BYTES = 24
 
 
 def esp_chip(image: bytes) -> tuple[str, int]:
-    """Return esptool's name of the chip that an image is for, and where it begins in its flash."""
+    """Return esptool's name of an image's chip, and the image's offset in its flash."""
     if len(image) < HEAD_BYTES or image[0] != MAGIC:
         raise FlashingError("not an image of an ESP32: it begins with another byte than 0xe9")
     (number,) = struct.unpack_from("<H", image, 12)
@@ -38,10 +38,10 @@ def esp_chip(image: bytes) -> tuple[str, int]:
 
 
 def write_esp32(image: Path, device: str, *, stub: bool = True) -> None:
-    """Write an image to the chip at a port; esptool shows how far it is. Raise FlashingError.
+    """Write an image to the chip at a port; esptool shows progress. Raise FlashingError.
 
-    The rest of the flash stays, and with it the node's files if MicroPython is only renewed.
-    Without `stub` the chip's own loader does it, more slowly.
+    The rest of the flash stays, and with it the node's files if only MicroPython is updated.
+    Without `stub` the chip's own loader writes, more slowly.
     """
     chip, address = esp_chip(image.read_bytes())
     if find_spec("esptool") is None:

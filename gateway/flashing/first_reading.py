@@ -1,4 +1,4 @@
-"""What a board sends once its program runs: frames of readings, and text that is none."""
+"""A running board's output: frames of readings, and text."""
 
 import contextlib
 import re
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from serial import Serial
 
 TEXT_MAX = 4096
-"""Bytes of text without a pause of which the newest are kept."""
+"""Bytes of text without a pause; the newest are stored."""
 
 LINES_MAX = 200
-"""Lines of text kept; the newest stay."""
+"""Lines of text; the newest are stored."""
 
 POLL_SECONDS = 0.1
 
@@ -28,11 +28,11 @@ COMPLAINTS = ("sensor_failures", "safe_mode")
 """Readings of a heartbeat whose node has not sampled, or not always."""
 
 TEXT = re.compile(rb"[\t\r\n\x20-\x7e\x80-\xff]+")
-"""No frame is like this: its version is a byte 1."""
+"""No frame equals it: a frame's version is a byte 1."""
 
 
 class Listener:
-    """Hears a board without answering it: what is not acknowledged comes to the gateway later."""
+    """Receives a board's frames without acknowledging: the gateway gets them later."""
 
     def __init__(self, port: Port) -> None:
         self._serial: Serial = open_port(port, POLL_SECONDS)
@@ -41,7 +41,7 @@ class Listener:
         self._text: deque[str] = deque(maxlen=LINES_MAX)
 
     def close(self) -> None:
-        """Let go of the port."""
+        """Close the port."""
         self._serial.close()
 
     def send(self, data: bytes) -> None:
@@ -49,7 +49,7 @@ class Listener:
         self._serial.write(data)
 
     def frames(self, seconds: float | None) -> Iterator[ReadingsFrame | None]:
-        """Give the frames of readings of so many seconds, None when nothing came for a moment."""
+        """Yield the frames of readings of so many seconds, None when nothing came for a moment."""
         end = None if seconds is None else time.monotonic() + seconds
         while end is None or time.monotonic() < end:
             data = self._serial.read(self._serial.in_waiting or 1)
@@ -65,13 +65,13 @@ class Listener:
                     yield frame
 
     def take_text(self) -> list[str]:
-        """Return the lines of text that came since the last call, such as a traceback."""
+        """Return the lines of text since the last call, such as a traceback."""
         lines = list(self._text)
         self._text.clear()
         return lines
 
     def _find_text(self, data: bytes) -> None:
-        """Take what stands between frames; text has no zero behind it, so a pause ends it too."""
+        """Collect the text between frames; text ends without a zero, so a pause ends it too."""
         *pieces, rest = (self._rest + data).split(b"\0")
         self._rest = rest[-TEXT_MAX:]
         if not data:
@@ -82,11 +82,11 @@ class Listener:
 
 
 def first_reading(port: Port, seconds: float) -> ReadingsFrame | None:
-    """Return the first frame of a board that was just reset, None if none comes.
+    """Return the first frame of a board after its reset, None if none comes.
 
-    An `earlier` one shows that the program runs, and not that sensors answer: until somebody has
-    acknowledged what is on its flash, a node sends nothing else. A USB board takes its port away at
-    a reset, perhaps after it was opened.
+    An `earlier` one shows that the program runs, but not that sensors answer: until the frames in
+    its flash are acknowledged, a node sends nothing else. A USB board removes its port at a reset,
+    perhaps after it was opened.
     """
     end = time.monotonic() + seconds
     while (left := end - time.monotonic()) > 0:
@@ -99,7 +99,7 @@ def first_reading(port: Port, seconds: float) -> ReadingsFrame | None:
 
 
 def _is_well(frame: ReadingsFrame | None) -> bool:
-    """Say whether a frame is no complaint of the present start."""
+    """Return whether a frame shows no failure of the present start."""
     if frame is None:
         return False
     return frame.earlier or not any(each.quantity in COMPLAINTS for each in frame.readings)

@@ -1,4 +1,4 @@
-"""A version goes onto a board, has to prove itself there, and is taken back where it does not."""
+"""Installs a version on a board, verifies it by its first reading, and reverts it on failure."""
 
 import contextlib
 import json
@@ -31,14 +31,14 @@ from gateway.flashing.port import Port, open_port, retried
 
 HOLD = "/hold"
 HELD_SECONDS = 2.0
-"""Seconds in which a board that was reset says that it waits; a USB board may say it unheard."""
+"""Seconds within which a reset board reports that it waits; a USB board's report may be lost."""
 
 ATTEMPTS = 4
-"""How often a board is asked to wait: Ctrl-C may meet the launcher before it does."""
+"""Requests to wait: Ctrl-C may come before the launcher handles it."""
 
 
 def hold(port: Port) -> Board:
-    """Connect to a board and let it run nothing but its REPL until it is reset.
+    """Connect to a board and let it run only its REPL until it is reset.
 
     Without a program it has all its memory, and no watchdog that ends the session. A board without
     our launcher stays as it is. Raise FlashingError where no REPL answers.
@@ -61,7 +61,7 @@ def _is_held(board: Board) -> bool:
 
 
 def _wait(port: Port) -> None:
-    """Wait until a board that was reset is back and has said that it waits."""
+    """Wait until a reset board is back and has reported that it waits."""
     line = retried(partial(open_port, port, HELD_SECONDS))
     with contextlib.closing(line), contextlib.suppress(OSError, termios.error):
         line.read_until(b"held")
@@ -77,10 +77,10 @@ def _closed_at_failure(board: Board) -> Iterator[None]:
 
 
 PROVE_SECONDS = 60.0
-"""Seconds in which a new version must send its first reading."""
+"""Seconds within which a new version must send its first reading."""
 
 TRIAL_SECONDS = 70.0
-"""Seconds after which the launcher has reset a board whose new version answers nobody."""
+"""Seconds after which the launcher has reset a board whose new version does not answer."""
 
 SETTINGS = "settings.json"
 
@@ -93,22 +93,22 @@ except ImportError:
 """
 
 CLOCK = "/clock"
-"""When something was last copied: for a board whose clock a power cut takes back, and TLS."""
+"""The time of the last copy: for TLS on a board that loses its clock in a power cut."""
 
 
 class Reporter(Protocol):
-    """Where a person sees what happens."""
+    """Shows progress to a person."""
 
     def show(self, line: str) -> None:
         """Show a line."""
 
     def progress(self, what: str, total: int) -> contextlib.AbstractContextManager[Progress]:
-        """Show how many of `total` bytes are done; the function takes how many more."""
+        """Show how many of `total` bytes are done; the function is called with further bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Flashed:
-    """What a board runs now, and its first reading."""
+    """The board's new version, and its first reading."""
 
     version: str
     reading: ReadingsFrame
@@ -126,8 +126,8 @@ def flash(
 ) -> Flashed:
     """Install the node on a board that runs MicroPython, and read its first reading.
 
-    Without `settings` those on the board stay. The version that ran before runs again if the new
-    one sends no reading in so many seconds, and FlashingError says so.
+    Without `settings` those on the board stay. The previous version runs again if the new one sends
+    no reading in so many seconds; then FlashingError reports that.
     """
     with contextlib.closing(hold(port)) as board:
         if not replace:
@@ -168,7 +168,7 @@ def _settings(board: Board, settings: Mapping[str, Any] | None) -> bytes:
 
 
 def _prepare_network(board: Board, content: bytes) -> None:
-    """Raise FlashingError if a node with Wi-Fi lacks a module of MicroPython; tell it the time."""
+    """Raise FlashingError if a node with Wi-Fi lacks a module of MicroPython; set its time."""
     settings = json.loads(content)
     if settings.get("link") != "mqtt":
         return
@@ -189,7 +189,7 @@ def _prepare_network(board: Board, content: bytes) -> None:
 
 
 def _send(board: Board, files: Mapping[str, bytes], reporter: Reporter) -> str:
-    """Copy what is missing; the board waits for its files meanwhile."""
+    """Copy the missing files; the board waits meanwhile."""
     to_send = missing(board, files)
     size = sum(map(len, to_send.values()))
     there = len(files) - len(to_send)
@@ -214,9 +214,9 @@ def _prove(port: Port, version: str, seconds: float) -> ReadingsFrame:
 
 
 def _measured(board: Board, frame: ReadingsFrame | None) -> tuple[ReadingsFrame | None, list[str]]:
-    """Return the frame with what the sensors measure now, if it is of an earlier start.
+    """Return the frame, with the sensors' present values if it is of an earlier start.
 
-    None, and why, without a frame or if no sensor answers.
+    Return None and the reasons without a frame or if no sensor answers.
     """
     if frame is None:
         return None, read_fault(board)
@@ -231,9 +231,9 @@ def _measured(board: Board, frame: ReadingsFrame | None) -> tuple[ReadingsFrame 
 def _try_out(
     port: Port, folder: str, version: str, before: str | None, seconds: float
 ) -> ReadingsFrame:
-    """Return the new version's first reading and let it stay; else go back to the one before."""
+    """Return the new version's first reading and make it permanent; else revert it."""
     reading = first_reading(port, seconds)
-    # A version that hangs answers nobody: the launcher resets the board, which then answers.
+    # A hanging version does not answer: the launcher resets the board, which then does.
     with contextlib.closing(retried(partial(Board.connect, port), TRIAL_SECONDS)) as board:
         slots = read_slots(board)
         lasted = slots.tried == folder

@@ -1,11 +1,11 @@
-"""The boards and sensors that `tidegate firmware new` knows, with the pins that it suggests."""
+"""The boards and sensors that `tidegate firmware new` knows, with suggested pins."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class BoardKind:
-    """A kind of board: how to call it, and pins that are free on it and can do what is asked."""
+    """A kind of board: its title, and free pins with the required functions."""
 
     title: str
     sda: int
@@ -27,10 +27,10 @@ BOARDS = {
 
 @dataclass(frozen=True, slots=True)
 class SensorKind:
-    """A driver: what it reads, and the keys of its table that must be given.
+    """A driver: what it reads, and the keys that its table must have.
 
-    `quantities` are those that need a name to be told from another sensor's; `rest` is the least
-    number of seconds between two samples.
+    `quantities` are those that need a name to distinguish them from another sensor's; `rest` is the
+    least number of seconds between two samples.
     """
 
     title: str
@@ -40,7 +40,7 @@ class SensorKind:
     quantities: tuple[str, ...] = ()
     rest: float = 0.0
     chosen: str = ""
-    """What it measures where the settings do not say another quantity."""
+    """Its quantities where the settings give no other."""
 
 
 CLIMATE = ("temperature", "humidity")

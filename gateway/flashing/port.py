@@ -1,4 +1,4 @@
-"""A serial port that nobody else has open."""
+"""A serial port for exclusive use."""
 
 import contextlib
 import errno
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 BAUD = 115_200
 REOPEN_SECONDS = 10.0
-"""Seconds in which a USB board is back after a reset."""
+"""Seconds within which a USB board is back after a reset."""
 
 APPEAR_SECONDS = 2.0
-"""Seconds in which a port may come back that another command has just made away with by a reset."""
+"""Seconds within which a port may come back after a reset by another command."""
 
 YIELD_SECONDS = 5.0
-"""Seconds in which a gateway that was asked has let go of its port."""
+"""Seconds within which a gateway releases its port on request."""
 
 RETRY_SECONDS = 0.1
 
@@ -43,14 +43,14 @@ class Port:
 
     @property
     def device(self) -> str:
-        """The path behind links."""
+        """The path with links resolved."""
         return str(Path(self.path).resolve())
 
 
 def open_port(port: Port, timeout: float) -> "Serial":
     """Return the open port, locked against others; raise FlashingError.
 
-    A gateway that has it open is asked to let go of it.
+    A gateway that has it open is asked to release it.
     """
     try:
         return _open(port, timeout)
@@ -75,7 +75,7 @@ def _open(port: Port, timeout: float) -> "Serial":
 
 
 def retried(action: Callable[[], T], seconds: float = REOPEN_SECONDS) -> T:
-    """Return what `action` returns; try again for so many seconds if it raises FlashingError."""
+    """Return the result of `action`; retry for so many seconds if it raises FlashingError."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         with contextlib.suppress(FlashingError):

@@ -1,4 +1,4 @@
-"""What is plugged in, and what runs on it."""
+"""The boards that are plugged in, and what runs on them."""
 
 import contextlib
 import termios
@@ -11,20 +11,20 @@ from gateway.flashing.install import read_slots, read_version
 from gateway.flashing.port import Port
 
 LISTEN_SECONDS = 35.0
-"""Seconds in which a node is heard: every second it sends again what nobody has acknowledged, and
-every 30 seconds a heartbeat if it filters or its sensors fail."""
+"""Seconds to listen for a node: it repeats unacknowledged frames every second, and sends a
+heartbeat every 30 seconds if it filters or its sensors fail."""
 
 ASK_FOR_PROMPT = b"\0\2\r\0"
-"""Ctrl-B and a return, which a REPL answers with its prompt; to a node it is no frame."""
+"""Ctrl-B and a return: a REPL answers with its prompt, a node does not see a frame."""
 
 PROMPT = ">>>"
 
 
 def runs_on(port: Port) -> str:
-    """Return in words what runs on the board at a port.
+    """Return a description of what runs on the board at a port.
 
-    A node that is heard is left alone. A board in its REPL, or a silent one, is interrupted and
-    started again.
+    A node that is heard is not disturbed. A board in its REPL, or a silent one, is interrupted and
+    restarted.
     """
     try:
         node = _heard(port)
@@ -42,7 +42,7 @@ def runs_on(port: Port) -> str:
 
 
 def _heard(port: Port) -> str | None:
-    """Return the name of the node that is heard, None for a REPL or if none is."""
+    """Return the name of the node that is heard, None for a REPL or silence."""
     try:
         with contextlib.closing(Listener(port)) as listener:
             listener.send(ASK_FOR_PROMPT)
@@ -58,7 +58,7 @@ def _heard(port: Port) -> str | None:
 
 @contextlib.contextmanager
 def _board(port: Port) -> Iterator[Board]:
-    """Look at a board, and start again what was interrupted."""
+    """Connect to a board, and restart its program afterwards."""
     with contextlib.closing(Board.connect(port)) as board:
         yield board
         board.reset()

@@ -1,4 +1,4 @@
-"""The settings of a node: a TOML file for people, checked here, and JSON for the board."""
+"""The settings of a node: a checked TOML file for people, and JSON for the board."""
 
 import re
 from base64 import b64encode
@@ -17,12 +17,12 @@ from gateway.settings.checks import boolean, number, one_of, text, whole_number
 from gateway.settings.declaration import Mistake, check, key, keys_of, table, tables
 
 SENSORS_MAX = 8
-"""Sensors of one node: what fits into a frame in any case, and into the board's memory."""
+"""Sensors of one node: limited by a frame and by the board's memory."""
 
 NODE_BYTES_MAX = 64
 PIN_MAX = 48
 CERTIFICATE_MAX = 2048
-"""Bytes of a certificate that a board has memory for."""
+"""Bytes of a certificate for which a board has memory."""
 
 KEY = re.compile("[0-9a-fA-F]{32}")
 ADDRESS = re.compile("[0-9a-fA-F]{16}")
@@ -33,11 +33,11 @@ LINKS = {
     "ble": ("encryption_key",),
     "mqtt": ("wifi", "broker"),
 }
-"""Ways to the gateway, and the attributes that only have a meaning there."""
+"""Links to the gateway, with the attributes that only apply there."""
 
 
 def node_name(value: object) -> str:
-    """Accept a name that can stand in a topic and in a frame."""
+    """Accept a name that is valid in a topic and in a frame."""
     name = bridge_name(value)
     if len(name.encode()) > NODE_BYTES_MAX:
         raise ValueError(f"1 to {NODE_BYTES_MAX} bytes without /, + and #")
@@ -65,7 +65,7 @@ def bthome_key(value: object) -> str:
 
 @check("path of a file with one certificate", type="string")
 def certificate(value: object) -> str:
-    """Accept a PEM file with one certificate, and return that, base64 of its DER form."""
+    """Accept a PEM file with one certificate, and return the base64 of its DER form."""
     path = text(value)
     try:
         content = Path(path).read_text(encoding="ascii")
@@ -121,7 +121,7 @@ class SensorSettings:
     )
 
     def mistakes(self, given: frozenset[str]) -> Iterator[Mistake]:
-        """Yield what the driver lacks or does not know."""
+        """Yield the keys that the driver lacks or does not know."""
         kind = SENSORS[self.driver]
         for name in kind.keys:
             if name not in given:
@@ -139,7 +139,7 @@ class SensorSettings:
 
     @property
     def series(self) -> frozenset[str]:
-        """What it measures, with its name; a thermometer on a wire has its address besides."""
+        """Its quantities with their names; a thermometer on a wire also has its address."""
         kind = SENSORS[self.driver]
         quantities = kind.quantities
         if kind.chosen:
@@ -198,7 +198,7 @@ class NodeSettings:
     )
 
     def mistakes(self, given: frozenset[str]) -> Iterator[Mistake]:
-        """Yield what the link does not know, and what two sensors measure under one name."""
+        """Yield keys that do not apply to the link, and series that two sensors share."""
         yield from self._mistakes_of_sensors()
         names = {each.attribute: each.name for each in keys_of(NodeSettings)}
         for link, attributes in LINKS.items():
@@ -226,7 +226,7 @@ class NodeSettings:
 
 
 def read_settings(path: Path) -> NodeSettings:
-    """Return what a file says; raise ConfigurationError, which tells all mistakes."""
+    """Return a file's settings; raise ConfigurationError with all mistakes."""
     reader = Reader(str(path))
     settings = reader.read(NodeSettings, document(path))
     raise_all(reader.mistakes)
@@ -234,7 +234,7 @@ def read_settings(path: Path) -> NodeSettings:
 
 
 def board_settings(settings: NodeSettings) -> dict[str, Any]:
-    """Return what the board reads (`firmware/main.py`)."""
+    """Return the settings as the board reads them (`firmware/main.py`)."""
     line: dict[str, Any] = {}
     if settings.link == "uart":
         line = {"uart": settings.uart, "baud": settings.baud}

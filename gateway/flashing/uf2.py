@@ -1,4 +1,4 @@
-"""MicroPython from a UF2 file, copied to the drive that a board is while its button is pressed."""
+"""Installs MicroPython from a UF2 file on the drive that a board is in its boot mode."""
 
 import contextlib
 import hashlib
@@ -18,19 +18,19 @@ END = 0x0AB16F30
 HAS_FAMILY = 0x2000
 FAMILIES = {0xE48BFF56: "RP2040", 0xE48BFF59: "RP2350", 0xE48BFF5A: "RP2350", 0xE48BFF5B: "RP2350"}
 DRIVES = {"RPI-RP2": "RP2040", "RP2350": "RP2350"}
-"""Board-ID of a drive's INFO_UF2.TXT, and the chip behind it."""
+"""Board-ID of a drive's INFO_UF2.TXT, and its chip."""
 
 ANY_CHIP = 0xE48BFF57
-"""Family of blocks that are for no chip at all, such as the workaround of the RP2350's E10."""
+"""Family of blocks without a chip, such as the workaround of the RP2350's E10."""
 
 INFO = "INFO_UF2.TXT"
 COPY_BYTES = 64 * 1024
 DRIVE_SECONDS = 30.0
-"""Seconds in which a drive appears once the board's button was pressed."""
+"""Seconds within which a drive appears once the board's button was pressed."""
 
 
 def uf2_chip(image: bytes) -> str:
-    """Return the chip that a UF2 file is for; raise FlashingError for what is none."""
+    """Return the chip of a UF2 file; raise FlashingError if it is not one."""
     if not image or len(image) % BLOCK:
         raise FlashingError(f"not a UF2 file: {len(image)} bytes are not blocks of {BLOCK}")
     families = set()
@@ -48,16 +48,16 @@ def uf2_chip(image: bytes) -> str:
 
 
 def mounted_drives() -> Iterator[Path]:
-    """Give where UF2 drives are mounted."""
+    """Yield the folders where UF2 drives are mounted."""
     for line in Path("/proc/mounts").read_text(encoding="utf-8").splitlines():
         folder = Path(line.split()[1].encode().decode("unicode_escape"))
-        with contextlib.suppress(OSError):  # not for this user, or it is just going
+        with contextlib.suppress(OSError):  # not for this user, or being unmounted
             if (folder / INFO).is_file():
                 yield folder
 
 
 def find_drive(seconds: float = DRIVE_SECONDS) -> Path:
-    """Return the only UF2 drive, waiting so long for one; raise FlashingError."""
+    """Return the only UF2 drive, waiting so many seconds for one; raise FlashingError."""
     end = time.monotonic() + seconds
     while True:
         found = list(mounted_drives())
@@ -89,17 +89,17 @@ def copy_uf2(image: Path, drive: Path, progress: Progress) -> None:
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
-        # The board restarts by itself at the last block, and takes the drive with it.
+        # The board restarts at the last block, which removes the drive.
         if (drive / INFO).exists():
             raise FlashingError(f"{target}: {error.strerror}") from error
     _check_copy(target, content)
 
 
 def _check_copy(target: Path, content: bytes) -> None:
-    """Compare what is on the drive, as long as there is one."""
+    """Compare the file on the drive while the drive exists."""
     try:
         copied = hashlib.sha256(target.read_bytes()).digest()
-    except OSError:  # the board has restarted, which it does with a whole image alone
+    except OSError:  # the board has restarted, which it does only with a whole image
         return
     if copied != hashlib.sha256(content).digest():
         raise FlashingError(f"{target}: what is on the drive differs: copy it again")

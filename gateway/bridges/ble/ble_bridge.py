@@ -1,4 +1,4 @@
-"""Bluetooth Low Energy to readings: advertisements of all around, and values of listed devices."""
+"""Bluetooth Low Energy to readings: advertisements in range, and values of configured devices."""
 
 import asyncio
 import logging
@@ -32,24 +32,24 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 HEARD_MAX = 500
-"""Devices that are not listed of which something is remembered; the one that was silent the longest
-makes room. Of those that are listed all is: whoever makes addresses up could have their counters
-forgotten, and what they encrypted taken again."""
+"""Unconfigured devices that are remembered; the one silent for longest is dropped first. Configured
+devices are all remembered: otherwise made-up addresses could push out their counters, and old
+encrypted packets would be accepted again."""
 
 AGAIN = 4.0
 """Seconds within which the same bytes are the same event, as for BTHome's packet numbers."""
 
 CHECK_EVERY = 0.25
-"""Part of the stall time after which it is looked for."""
+"""Fraction of the stall time after which the bridge checks for a stall."""
 
 
 STEPS = ("restart the scan", "power-cycle the adapter", "alarm")
 
 
 class StallSteps:
-    """Gives a step after each `patience` seconds of silence; after the last the first again.
+    """Returns a step after each `patience` seconds of silence; after the last step the first again.
 
-    From the second time on, each step waits twice as long as in the time before.
+    Each further round waits twice as long between steps as the round before.
     """
 
     def __init__(self, patience: float, now: float) -> None:
@@ -59,11 +59,11 @@ class StallSteps:
         self._step = 0
 
     def received(self, now: float) -> None:
-        """Begin with the first step: something came."""
+        """Start again at the first step: an advertisement arrived."""
         self._since, self._step, self._wait = now, 0, self._patience
 
     def next(self, now: float) -> str | None:
-        """Return the step to be taken now, None while it is too soon."""
+        """Return the step that is due, None while it is too soon."""
         if now - self._since < self._wait:
             return None
         step = STEPS[self._step]
@@ -76,19 +76,19 @@ class StallSteps:
 
 @dataclass(slots=True)
 class Received:
-    """What is remembered of one device."""
+    """The state of one device."""
 
     decoders: list[Decoder]
     published_at: float = float("-inf")
     content: tuple[object, ...] = ()
     time: float = float("-inf")
-    """What was advertised last, and when: devices say the same again and again."""
+    """The last advertisement and its time: devices repeat themselves."""
     states: dict[tuple[str, str], Value] = field(default_factory=dict)
-    """What was true of it last, by quantity and instance."""
+    """The last binary states, by quantity and instance."""
 
 
 class BleBridge:
-    """Scans, decodes what it may, and takes steps when nothing comes any more."""
+    """Scans, decodes the allowed advertisements, and recovers a scan that has stalled."""
 
     def __init__(self, settings: BleSettings, host: Host) -> None:
         self._settings = settings
@@ -111,7 +111,7 @@ class BleBridge:
         host.at_forget(self._forget)
 
     async def run(self) -> None:
-        """Scan until the adapter is lost, for which BridgeError is raised."""
+        """Scan until the adapter is lost, then raise BridgeError."""
         self._stall_steps.received(self._now)
         await self._scan.start()
         self._host.working()
@@ -126,7 +126,7 @@ class BleBridge:
             await self._stop()
 
     def _forget(self, node: str) -> int:
-        """Forget the counters of a node's devices, which count anew."""
+        """Forget the packet counters of a node's devices, which then start again."""
         listed = [each for each in self._settings.device if each.node_name == node]
         for each in listed:
             self._received_listed.pop(each.address, None)
@@ -184,7 +184,7 @@ class BleBridge:
         )
 
     def on_advertisement(self, advertisement: Advertisement) -> None:
-        """Publish what an advertisement says, if it may be heard and is not too soon."""
+        """Publish an advertisement's values if the device is allowed and it is not too soon."""
         listed = self._listed.get(advertisement.address)
         if listed is None and self._settings.accept == "listed":
             self._host.count("not_listed")
@@ -230,7 +230,7 @@ class BleBridge:
             )
 
     def _decode(self, heard: Received, advertisement: Advertisement) -> list[DecodedValue] | None:
-        """Return what it says, None where nothing can be taken of it; that is counted."""
+        """Return the values, None where there are none; the reason is counted."""
         for decoder in heard.decoders:
             try:
                 found = decoder.decode(advertisement)
@@ -245,7 +245,7 @@ class BleBridge:
         return None
 
     def _show_trouble(self, address: str, counter: str) -> None:
-        """Show why nothing can be taken of a listed device; repeated packets are no trouble."""
+        """Report why a configured device cannot be decoded; repeated packets are not reported."""
         listed = self._listed.get(address)
         if listed is not None and counter != "duplicates":
             self._host.trouble(listed.node_name, KIND.counters.get(counter, ""))
@@ -267,7 +267,7 @@ class BleBridge:
         return heard
 
     def _decoders_of(self, device: BleDevice) -> list[Decoder]:
-        """Return decoders with the device's key, and with the counter of what it encrypts."""
+        """Return decoders with the device's key, and with its stored packet counter."""
         key = bytes.fromhex(device.encryption_key) if device.encryption_key else None
         decoders = self._decoders.of_device(key)
         for each in decoders:
@@ -277,7 +277,7 @@ class BleBridge:
 
 
 def _is_news(heard: Received, each: DecodedValue) -> bool:
-    """Return whether a value counts although the last advertisement was taken just before."""
+    """Return whether a value is published although the last advertisement was just before."""
     if each.is_event:
         return True
     known = heard.states.get((each.quantity, each.instance))

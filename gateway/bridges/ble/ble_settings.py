@@ -33,14 +33,14 @@ CHARACTERISTICS_MAX = 32
 
 @check("an address", type="string", pattern=f"^{ADDRESS.pattern}$")
 def address(value: object) -> str:
-    """Return an address in capitals."""
+    """Return an address in upper case."""
     if not isinstance(value, str) or not ADDRESS.fullmatch(value):
         raise ValueError('an address such as "A4:C1:38:11:22:33"')
     return value.upper()
 
 
 def node_of(address: str) -> str:
-    """Return the node of a device that is not listed."""
+    """Return the node of a device that is not configured."""
     return address.replace(":", "").lower()
 
 
@@ -53,7 +53,7 @@ def encryption_key(value: object) -> str:
 
 
 def uuid(value: object) -> str:
-    """Return a UUID in full; 4 digits stand for one of the Bluetooth SIG."""
+    """Return a full UUID; 4 digits stand for one of the Bluetooth SIG."""
     name = text(value).lower()
     try:
         full = f"0000{name}-0000-1000-8000-00805f9b34fb" if len(name) == len("2a6e") else name
@@ -99,13 +99,13 @@ class Characteristic:
         return float(round(value * self.scale, 9))
 
     def is_invalid(self, data: bytes) -> bool:
-        """Return whether the first bytes say that the device has no value."""
+        """Return whether the first bytes are a marker of no value."""
         if self.type in ("text", "bool") or not self.invalid:
             return False
         return is_marker(self.invalid, LAYOUTS[self.type], self._packed(data))
 
     def _packed(self, data: bytes) -> bytes:
-        """Return the first bytes, the big end first."""
+        """Return the first bytes in big-endian order."""
         packed = data[: struct.calcsize(f">{LAYOUTS[self.type]}")]
         return packed[::-1] if self.byte_order == "little" else packed
 
@@ -138,7 +138,7 @@ class BleDevice:
         return self.node or node_of(self.address)
 
     def instance_of(self, each: Characteristic) -> str:
-        """Return the instance of what is read from it."""
+        """Return the instance of a characteristic's readings."""
         return each.instance or self.instance or ""
 
 

@@ -1,7 +1,7 @@
-"""What advertisements say, by the parsers that Home Assistant keeps.
+"""Decodes advertisements with Home Assistant's parser libraries.
 
 An entry point of the group `tidegate.ble_decoders` names a function that takes a device's key
-(bytes, or None) and returns a decoder; it raises ImportError where its parser is not installed.
+(bytes, or None) and returns a decoder. It raises ImportError where its parser is not installed.
 """
 
 import json
@@ -21,23 +21,23 @@ from gateway.bridges.readings.registry import quantity_name
 GROUP = "tidegate.ble_decoders"
 
 NO_READINGS = frozenset({"packet_id", "device_type_id", "firmware_version"})
-"""What parsers tell of the transport."""
+"""Values of parsers that describe the transport."""
 
 STRENGTH = "signal_strength"
 
 BTHOME = frozenset(
     f"0000{number}-0000-1000-8000-00805f9b34fb" for number in ("fcd2", "181c", "181e")
 )
-"""Service data in which BTHome stands: version 2, and version 1 plain and encrypted."""
+"""Service data of BTHome: version 2, and version 1 plain and encrypted."""
 
 BASE_UUID = "-0000-1000-8000-00805f9b34fb"
-"""What follows the four digits of a UUID of the Bluetooth SIG."""
+"""The rest of a Bluetooth SIG UUID after its four digits."""
 
 LAST = "theengs"
-"""The decoder that is asked last: a family's own parser knows keys, and keeps its names."""
+"""The decoder that is tried last: a device family's own parser supports keys and stable names."""
 
 MODELS_MAX = 256
-"""Models whose values are known; those of others are looked up again."""
+"""Models whose values are cached; those of others are looked up again."""
 
 NO_UNIT_OF_THEENGS = ("string", "hex", "int", "0")
 
@@ -47,7 +47,7 @@ logger = logging.getLogger(__name__)
 
 
 class DecodedValue(NamedTuple):
-    """A value of an advertisement; an event, such as a button that was pressed, lasts for none."""
+    """A value of an advertisement; an event, such as a pressed button, has no duration."""
 
     quantity: str
     value: Value
@@ -57,12 +57,12 @@ class DecodedValue(NamedTuple):
 
 
 Decoded = Sequence[tuple[Any, ...]]
-"""What DecodedValue is made of: quantity, value and unit, and perhaps more."""
+"""The fields of a DecodedValue: quantity, value and unit, and perhaps more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Advertisement:
-    """One advertisement; `time` is in seconds and only ever rises."""
+    """One advertisement; `time` is in seconds and never decreases."""
 
     address: str
     name: str | None
@@ -74,7 +74,7 @@ class Advertisement:
 
 
 class UndecodableError(Exception):
-    """An advertisement of a known kind with nothing to take; `counter` says why."""
+    """An advertisement of a known kind without usable values; `counter` names the reason."""
 
     def __init__(self, counter: str) -> None:
         super().__init__(counter)
@@ -85,7 +85,7 @@ class Decoder(Protocol):
     """Decodes the advertisements of one device."""
 
     def decode(self, advertisement: Advertisement) -> Decoded | None:
-        """Return what it says; None for another kind. Raises UndecodableError."""
+        """Return the values; None for another kind. Raises UndecodableError."""
 
 
 class Decoders:
@@ -109,10 +109,11 @@ class Decoders:
 
 
 def bthome(key: bytes | None) -> "BThome":
-    """Return a decoder of BTHome, versions 1 and 2; one with a key takes nothing unencrypted."""
+    """Return a decoder of BTHome, versions 1 and 2; with a key it rejects unencrypted packets."""
     from bthome_ble import BTHomeBluetoothDeviceData
 
-    # it warns of every packet that anybody sends, without a bound; here they are counted
+    # it warns about every packet, and anybody can send packets without limit; here they are
+    # counted
     logging.getLogger("bthome_ble").setLevel(logging.CRITICAL)
     return BThome(BTHomeBluetoothDeviceData(bindkey=key))
 
@@ -139,26 +140,29 @@ def xiaomi(key: bytes | None) -> "SensorData":
 
 
 def theengs(_key: bytes | None) -> "Theengs":
-    """Return a decoder of what Theengs Decoder knows, if TheengsDecoder is installed."""
+    """Return a decoder for devices of Theengs Decoder, if TheengsDecoder is installed."""
     import TheengsDecoder
 
     return Theengs(TheengsDecoder)
 
 
 class SensorData:
-    """A parser of the family of sensor-state-data."""
+    """A parser of the sensor-state-data family."""
 
     def __init__(self, parser: Any) -> None:
         self.parser = parser
 
     def decode(self, advertisement: Advertisement) -> Decoded | None:
-        """Return what it says, None for another kind: of that a parser tells only its strength."""
+        """Return the values.
+
+        None for another kind, where a parser returns only the signal strength.
+        """
         found = _values(parsed(self.parser, _service_info(advertisement)))
         return found if any(each.quantity != STRENGTH for each in found) else None
 
 
 class BThome(SensorData):
-    """BTHome, whose parser drops repeated packets and old counters; here that is counted.
+    """BTHome, whose parser silently drops repeated packets and old counters; here they are counted.
 
     The parser forgets its counter at a restart, and after two packets in a row with a wrong check,
     which anybody can send. So `is_new` alone decides: it stores the counter of each packet, and
@@ -170,7 +174,7 @@ class BThome(SensorData):
         self.is_new: Callable[[int, bytes], bool] = lambda _counter, _packet: True
 
     def decode(self, advertisement: Advertisement) -> Decoded | None:
-        """Return what it says; raises UndecodableError for what is repeated or not trusted."""
+        """Return the values; raises UndecodableError for a repeated or untrusted packet."""
         if BTHOME.isdisjoint(advertisement.service_data):
             return None
         parser, info = self.parser, _service_info(advertisement)
@@ -191,15 +195,16 @@ class BThome(SensorData):
 
 
 class Theengs:
-    """Theengs Decoder: some hundred kinds of devices, as far as they encrypt nothing."""
+    """Theengs Decoder: about a hundred kinds of devices that do not encrypt."""
 
     def __init__(self, library: Any) -> None:
         self._library = library
 
     def decode(self, advertisement: Advertisement) -> Decoded | None:
-        """Return what it says; None for another kind, and for one that says no more than its name.
+        """Return the values; None for another kind, and for one that contains only its name.
 
-        Text and numbers without a unit are left out: they are of the transport, or for an app.
+        Text and numbers without a unit are left out: they describe the transport, or are for an
+        app.
         """
         for packet in _theengs_packets(advertisement):
             text = self._library.decodeBLE(json.dumps(packet))
@@ -224,7 +229,7 @@ class Theengs:
 
 
 def _theengs_packets(advertisement: Advertisement) -> Iterator[dict[str, object]]:
-    """Give an advertisement in the words of Theengs, once for each of its data."""
+    """Yield an advertisement in Theengs' terms, once for each of its data."""
     base = {"id": advertisement.address, "rssi": advertisement.rssi}
     if advertisement.name:
         base["name"] = advertisement.name
@@ -244,7 +249,7 @@ def _theengs_packets(advertisement: Advertisement) -> Iterator[dict[str, object]
 def _theengs_series(library: Any, model: str) -> dict[str, tuple[str, str, str]]:
     """Return quantity, unit and instance of a model's values, by Theengs' keys.
 
-    Where a model has several of a quantity, what follows its key tells them apart: `tempc2` is
+    If a model has several values of a quantity, the suffix of the key is the instance: `tempc2` is
     `temperature` with the instance `2`, `volt_batt` is `voltage` with the instance `batt`.
     """
     text = library.getProperties(model)
@@ -269,7 +274,7 @@ def _instance_of_key(key: str) -> str:
 
 
 def parsed(parser: Any, info: Any) -> Any:
-    """Return what a parser finds; raise UndecodableError where its bytes trip it over."""
+    """Return a parser's result; raise UndecodableError where the parser fails on the bytes."""
     try:
         return parser.update(info)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, struct.error):
@@ -314,5 +319,5 @@ def _values(update: Any) -> list[DecodedValue]:
 
 
 def _part(key: Any) -> str:
-    """Return which part of a device a value is of, such as a second probe."""
+    """Return the part of a device that a value belongs to, such as a second probe."""
     return str(getattr(key, "device_id", None) or "")

@@ -1,4 +1,4 @@
-"""Values of a device's characteristics, read or notified over a connection of its own."""
+"""Values of a device's characteristics, read or notified over a separate connection."""
 
 import asyncio
 import logging
@@ -19,10 +19,10 @@ logger = logging.getLogger(__name__)
 
 
 class GattReader:
-    """Keeps a connection to one device; a failure concerns nothing but this device.
+    """Maintains a connection to one device; a failure affects only this device.
 
-    It connects to what the scan has found (`seen`): to look for it by itself would be a second
-    scan, which BlueZ refuses.
+    It connects to a device that the scan has found (`seen`): its own search would be a second scan,
+    which BlueZ refuses.
     """
 
     def __init__(self, device: BleDevice, adapter: str, host: Host) -> None:
@@ -34,7 +34,7 @@ class GattReader:
         self._named: set[str] = set()
 
     def seen(self, device: "BLEDevice") -> None:
-        """Take that the device was heard."""
+        """Note that the scan has found the device."""
         self._found = device
         self._seen.set()
 
@@ -56,7 +56,7 @@ class GattReader:
         from bleak import BleakClient
 
         await self._seen.wait()
-        self._seen.clear()  # after a failure it has to be heard again
+        self._seen.clear()  # after a failure the scan has to find it again
         lost = asyncio.Event()
         client = BleakClient(
             self._found or self._device.address,
@@ -95,13 +95,13 @@ class GattReader:
             await asyncio.sleep(each.interval)
 
     def _refused(self, client: "BleakClient", each: Characteristic, failure: RefusedError) -> None:
-        """Go on with the others while the device is connected, else raise the failure."""
+        """Continue with the others while the device is connected, else raise the failure."""
         if not client.is_connected:
             raise failure
         self._fail(each, str(failure))
 
     def _fail(self, each: Characteristic, reason: str) -> None:
-        """Count a characteristic that cannot be read, and name it once."""
+        """Count a characteristic that cannot be read, and log it once."""
         self._host.count("gatt_failures")
         if each.uuid not in self._named:
             self._named.add(each.uuid)

@@ -1,4 +1,4 @@
-"""The encryption counter of one device, of which each packet has a higher one than the last."""
+"""The encryption counter of one device, which increases with each packet."""
 
 import logging
 from hashlib import sha256
@@ -7,24 +7,24 @@ from gateway.bridges.ble.ble_settings import BleDevice
 from gateway.bridges.supervision.interfaces import PacketCounters
 
 RESTARTED = 100
-"""Counters below it are those of a device that counts anew, after its battery was changed."""
+"""Counters below this belong to a device that started again after a change of its battery."""
 
 RISING = 3
-"""Packets in a row with rising counters that show the same of a device that was not heard while it
-had those."""
+"""Packets in a row with rising counters after which a device counts as restarted, even if its first
+packets were missed."""
 
 TOGETHER_MAX = 8
-"""Packets of one counter: some devices split what they say."""
+"""Packets with one counter: some devices split their data."""
 
 logger = logging.getLogger(__name__)
 
 
 class PacketCounter:
-    """Takes each packet of a listed device once, whatever restarts of the gateway lie between.
+    """Accepts each packet of a configured device once, also across restarts of the gateway.
 
-    Without `counter_restarts` a device that counts anew is not heard until it has another key, is
-    above the last counter, or its counter is forgotten (`tidegate node forget`): nobody can tell
-    its packets from old ones that are sent again.
+    Without `counter_restarts`, a device that starts counting again is ignored until it has another
+    key, exceeds the last counter, or its counter is forgotten (`tidegate node forget`): its packets
+    cannot be distinguished from replayed ones.
     """
 
     def __init__(self, device: BleDevice, counters: PacketCounters) -> None:
@@ -33,12 +33,12 @@ class PacketCounter:
         self._counters = counters
         self._warned = False
         self._together: set[bytes] = set()
-        """Packets that were taken with the last counter."""
+        """Packets accepted with the last counter."""
         self._rising: list[int] = []
         """Counters below the last one that rise from packet to packet."""
 
     def accept(self, counter: int, packet: bytes) -> bool:
-        """Remember a packet and its counter; return False if it may have been taken before."""
+        """Store a packet and its counter; return False if it may have been accepted before."""
         address = self._device.address
         last = self._counters.last(address, self._key)
         if counter == last:
@@ -55,7 +55,7 @@ class PacketCounter:
         return True
 
     def _accept_together(self, packet: bytes) -> bool:
-        """Take another packet of the last counter, whose others this run has taken."""
+        """Accept another packet with the last counter, whose other packets came in this run."""
         if not self._together or packet in self._together or len(self._together) >= TOGETHER_MAX:
             return False
         self._together.add(packet)

@@ -1,4 +1,4 @@
-"""A scan of bleak's, and the adapter behind it."""
+"""A bleak scan, and its adapter."""
 
 import asyncio
 from collections.abc import Callable
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     OnAdvertisement = Callable[[BLEDevice, AdvertisementData], None]
 
 ANSWER_TIMEOUT = 20.0
-"""Seconds that BlueZ has to answer."""
+"""Seconds within which BlueZ must answer."""
 
 OFF_TIME = 1.0
-"""Seconds that an adapter stays without power."""
+"""Seconds for which an adapter stays powered off."""
 
 BLUEZ = "org.bluez"
 
@@ -32,7 +32,7 @@ class Scan:
         self._scanner: BleakScanner | None = None
 
     async def start(self) -> None:
-        """Begin to scan."""
+        """Start scanning."""
         from bleak import BleakScanner
 
         options: dict[str, Any] = {"adapter": self._adapter}
@@ -46,13 +46,13 @@ class Scan:
         await answered(self._scanner.start())
 
     async def stop(self) -> None:
-        """End the scan, as far as there is somebody to be told."""
+        """Stop scanning, if BlueZ still runs."""
         scanner, self._scanner = self._scanner, None
         if scanner is not None:
             await answered(scanner.stop())
 
     async def cycle_power(self) -> None:
-        """Take the adapter's power and give it back."""
+        """Power the adapter off and on."""
         await answered(self._set_powered(on=False))
         await asyncio.sleep(OFF_TIME)
         await answered(self._set_powered(on=True))
@@ -80,7 +80,7 @@ class Scan:
 
 
 class RefusedError(BridgeError):
-    """An error that BlueZ or a device answers with."""
+    """An error answer of BlueZ or of a device."""
 
 
 async def answered(question: Any) -> Any:

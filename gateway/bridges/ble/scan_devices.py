@@ -1,4 +1,4 @@
-"""What advertises around: listens for a while, and decodes what can be decoded without a key."""
+"""Finds devices: listens to advertisements for a while, and decodes those that need no key."""
 
 import asyncio
 import time
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
     from bleak.backends.scanner import AdvertisementData
 
 SECONDS = 15.0
-"""How long is listened: most sensors advertise several times in it."""
+"""Seconds to listen: most sensors advertise several times in it."""
 
 ADAPTER = "hci0"
 
 DEVICES_MAX = 200
-"""Devices of which something is remembered; those that came first."""
+"""Devices that are remembered; the first ones."""
 
 NEEDS_KEY = ("undecrypted", "downgrades")
 
 
 class Air:
-    """What was heard of each device."""
+    """The advertisements of each device."""
 
     def __init__(self) -> None:
         self._decoders = Decoders()
@@ -44,7 +44,7 @@ class Air:
         self.encrypted: set[str] = set()
 
     def add(self, advertisement: Advertisement) -> None:
-        """Take an advertisement; beyond DEVICES_MAX those of further devices are not kept."""
+        """Add an advertisement; beyond DEVICES_MAX those of further devices are ignored."""
         address = advertisement.address
         if address not in self._of_device:
             if len(self._of_device) == DEVICES_MAX:
@@ -67,7 +67,7 @@ class Air:
 
     @property
     def others(self) -> int:
-        """How many devices nothing could be decoded of."""
+        """The number of devices that could not be decoded."""
         return len(self._of_device.keys() - self.values.keys() - self.encrypted)
 
 

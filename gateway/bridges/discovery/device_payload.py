@@ -1,4 +1,4 @@
-"""What Home Assistant is told of a node: one device with a component for each series.
+"""A node's payload for Home Assistant: one device with a component for each series.
 
 https://www.home-assistant.io/integrations/mqtt/#device-discovery-payload
 """
@@ -20,35 +20,35 @@ SERIES_MAX = 128
 """Components of one device; further series are not announced."""
 
 STRANGER = "not listed"
-"""The model of a device that was heard in the air and that nobody has listed."""
+"""The model of a device that was received by radio and is not configured."""
 
 
 def slug(name: str) -> str:
-    """Return a name of letters, digits, `_` and `-`; different names give different ones."""
+    """Return a name of letters, digits, `_` and `-`; different names yield different ones."""
     safe = UNSAFE.sub("_", name)
     return safe if safe == name else f"{safe}_{hashlib.sha1(name.encode()).hexdigest()[:8]}"  # noqa: S324 - tells names apart
 
 
 def state_topic(identity: str, series: str) -> str:
-    """Return where Home Assistant finds the values of a series, those that are new alone."""
+    """Return the topic of a series' values for Home Assistant; only new values go there."""
     return f"tidegate/state/{identity}/{slug(series)}"
 
 
 @dataclass(slots=True)
 class Announced:
-    """A node, and what is known of each of its series."""
+    """A node with its known series."""
 
     node: str
     components: dict[str, dict[str, Any]] = field(default_factory=dict)
     stranger: bool = False
 
     def learn(self, series: str, component: dict[str, Any]) -> bool:
-        """Take what a series is; return whether the device is to be announced anew."""
+        """Add or change a series; return whether the device has to be announced again."""
         place = slug(series)
         known = self.components.get(place)
         if known is None and len(self.components) >= SERIES_MAX:
             return False
-        if known is not None:  # what it has learned of the series' gaps and events stays
+        if known is not None:  # the gaps and events that were learned stay
             component = {**{key: known[key] for key in LEARNED & known.keys()}, **component}
             if "event_types" in known and "event_types" in component:
                 types = {*known["event_types"], *component["event_types"]}
@@ -57,7 +57,7 @@ class Announced:
         return component != known
 
     def expire(self, series: str, seconds: int) -> bool:
-        """Take after how long a value is none any more; return whether that is announced anew."""
+        """Set when a value expires; return whether that has to be announced."""
         component = self.components.get(slug(series))
         if component is None or component["platform"] != "sensor":
             return False
@@ -85,7 +85,7 @@ LEARNED = {"expire_after"}
 
 
 def kind_of(quantity: str, value: object) -> Kind:
-    """Return what the values of a quantity are, of which this is one."""
+    """Return the kind of a quantity's values, judged by this one."""
     known = base_quantity(quantity)
     if isinstance(value, bool):
         return Kind.STATE
@@ -95,7 +95,7 @@ def kind_of(quantity: str, value: object) -> Kind:
 
 
 TEXTS = (Kind.STATE, Kind.EVENT)
-"""Kinds whose values are no numbers; a number under such a name is a sample."""
+"""Kinds whose values are not numbers; a number under such a name is a sample."""
 
 
 def component_of(
@@ -108,8 +108,8 @@ def component_of(
 ) -> dict[str, Any]:
     """Return the component of a series, with a device class only where the unit allows it.
 
-    `series` is the quantity, and behind `/` the instance if there is one. One that can be written
-    is its `control`; a button has no value.
+    `series` is the quantity, and after `/` the instance if there is one. A writable series has a
+    `control`; a button has no value.
     """
     quantity, _, instance = series.partition("/")
     component: dict[str, Any] = {
@@ -125,7 +125,8 @@ def component_of(
     component["value_template"] = "{{ value_json.value }}"
     if isinstance(value, bool):
         component |= {"platform": "binary_sensor", **ON_AND_OFF}
-        known = instance_of(quantity)  # what is true of a `door_lock` is not whether a door is open
+        # the state of a `door_lock` does not say whether a door is open
+        known = instance_of(quantity)
         if known is not None and known.binary:
             component["device_class"] = known.device_class
         return component
@@ -135,7 +136,7 @@ def component_of(
 
 
 ON_AND_OFF = {"payload_on": "True", "payload_off": "False"}
-"""As templates write them."""
+"""Numbers as templates write them."""
 
 
 def _measured(quantity: str, unit: str | None) -> dict[str, Any]:
@@ -177,7 +178,7 @@ def _writable(identity: str, node: str, series: str, control: Control) -> dict[s
 
 
 def event_payload(value: Value) -> bytes:
-    """Return what says to Home Assistant that something happened."""
+    """Return the payload that reports an event to Home Assistant."""
     return json.dumps({"event_type": str(value)}, ensure_ascii=False).encode()
 
 

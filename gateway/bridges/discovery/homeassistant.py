@@ -1,4 +1,4 @@
-"""Announces to Home Assistant every node that has readings, and takes away those that are gone."""
+"""Announces every node with readings to Home Assistant, and removes those that are gone."""
 
 import asyncio
 import contextlib
@@ -30,28 +30,30 @@ from gateway.settings.checks import number, topic_prefix
 from gateway.settings.quantities import seconds
 
 NODES_MAX = 1_000
-"""Nodes that are announced; further ones are counted and left out."""
+"""Nodes that are announced; further ones are counted and ignored."""
 
 STRANGERS_MAX = 200
-"""Of these, such as were heard in the air and nobody has listed; they make room for others."""
+"""The part of them that is received by radio and not configured; others replace them when full."""
 
 STRANGER_FORGET = 3_600
-"""Seconds of silence after which such a node is taken away."""
+"""Seconds of silence after which such a node is removed."""
 
 WAITING_MAX = 10_000
-"""Values on their way to Home Assistant; the oldest makes room and is counted."""
+"""Values queued for Home Assistant; the oldest is dropped when full, and counted."""
 
 CHECK_EVERY = 1.0
-"""Seconds in which changes are gathered before devices are announced."""
+"""Seconds for which changes are collected before devices are announced."""
 
 OLD_MS = 300_000
-"""Milliseconds after which a reading has waited somewhere: Home Assistant would take it for now."""
+"""Milliseconds after which a reading counts as delayed: Home Assistant would take it for
+current."""
 
 SAY_AFTER = (3.0, 30.0)
-"""Seconds after an announcement in which Home Assistant has subscribed to what it is told again."""
+"""Seconds after an announcement by which Home Assistant has subscribed; then values are
+repeated."""
 
 EXPIRE_AFTER = (60, 300, 1_800, 7_200, 43_200, 172_800, 604_800)
-"""Seconds after which a value is none any more; the first that is as long as a silence is used."""
+"""Seconds after which a value expires; the first that is at least the allowed silence is used."""
 
 WEEK = 604_800
 """Seconds."""
@@ -59,7 +61,7 @@ WEEK = 604_800
 SENSOR_LEVELS = 3
 
 COMMAND = "command"
-"""Below a node, what is no reading."""
+"""Levels below a node that are not readings."""
 
 logger = logging.getLogger(__name__)
 
@@ -79,7 +81,7 @@ class HomeAssistantSettings(BridgeSettings):
 
 
 class Received(NamedTuple):
-    """A reading as far as Home Assistant is told of it."""
+    """The part of a reading that is sent to Home Assistant."""
 
     series: str
     value: Value
@@ -90,23 +92,23 @@ class Received(NamedTuple):
 
     @property
     def kind(self) -> Kind:
-        """What its value is."""
+        """The kind of its value."""
         return kind_of(self.series.partition("/")[0], self.value)
 
 
 @dataclass(slots=True)
 class Series:
-    """What is remembered of a series: its gaps, and its last value as it is said again."""
+    """The state of a series: its gaps, and its last value to repeat."""
 
     silence: Silence
     shape: object = None
-    """What its component was made of."""
+    """The inputs of its component."""
     payload: bytes = b""
 
 
 @dataclass(slots=True)
 class Node:
-    """A node that is announced, with when it was heard."""
+    """An announced node, and when it was last heard."""
 
     announced: Announced
     silence: Silence
@@ -121,8 +123,8 @@ class Node:
 class HomeAssistant:
     """Keeps retained discovery payloads in step with the nodes on `sensors/<node>/<quantity>`.
 
-    New values are said on topics of their own: a reading that has waited for an hour is no state,
-    and the last values are said again when Home Assistant starts.
+    New values are published on separate topics: a reading that is an hour old is no state, and the
+    last values are repeated when Home Assistant starts.
     """
 
     def __init__(self, settings: HomeAssistantSettings, host: Host) -> None:
@@ -140,7 +142,7 @@ class HomeAssistant:
         host.listen(f"{settings.prefix}/status", self._on_birth)
 
     async def run(self) -> None:
-        """Announce, say values and take away until cancelled."""
+        """Announce, publish values and remove nodes until cancelled."""
         self._host.working()
         loop = asyncio.get_running_loop()
         due = loop.time()
@@ -153,7 +155,7 @@ class HomeAssistant:
             self.publish_waiting()
 
     def publish_waiting(self) -> None:
-        """Say what has arrived."""
+        """Publish the queued values."""
         self._arrived.clear()
         for _ in range(len(self._waiting)):
             self._host.send(*self._waiting.popleft())
@@ -180,7 +182,7 @@ class HomeAssistant:
         self._host.show("devices", len(self._nodes))
 
     def forget(self, name: str) -> int:
-        """Take a node away; return whether it was there."""
+        """Remove a node; return whether it was there."""
         if name not in self._nodes:
             return 0
         for topic in (self._config_topic(name), self._availability_topic(name)):
@@ -217,7 +219,7 @@ class HomeAssistant:
         return ReasonCode.SUCCESS
 
     def _learn(self, name: str, node: Node, heard: Received) -> None:
-        """Announce the series if it is new, and learn after which silence it has no value."""
+        """Announce the series if it is new, and learn when its values expire."""
         control = self._host.services.controls.get(f"sensors/{name}/{heard.series}")
         known = node.series.get(heard.series)
         event = heard.value if heard.kind is Kind.EVENT else None
@@ -233,7 +235,7 @@ class HomeAssistant:
                 return
             known = node.series[heard.series] = Series(Silence(self._settings.offline_after))
         known.shape = shape
-        if heard.kind in (Kind.SAMPLE, Kind.TOTAL):  # a state lasts, and an event is over
+        if heard.kind in (Kind.SAMPLE, Kind.TOTAL):  # a state lasts, and an event has no duration
             node.silence.received(self._now)
             known.silence.received(self._now)
             seconds = self._expiry(f"sensors/{name}/{heard.series}", known.silence)
@@ -241,7 +243,7 @@ class HomeAssistant:
                 node.changed |= node.announced.expire(heard.series, seconds)
 
     def _expiry(self, topic: str, silence: Silence) -> int:
-        """Return the seconds after which a value is none any more, 0 while nobody knows."""
+        """Return the seconds after which a value expires, 0 while unknown."""
         factor, longest = self._settings.offline_after, self._host.services.gaps.get(topic)
         if not factor or (longest is None and not silence.is_known):
             return 0
@@ -249,7 +251,7 @@ class HomeAssistant:
         return next((each for each in EXPIRE_AFTER if each >= patience), 0)
 
     def _update(self, name: str, node: Node, heard: Received) -> None:
-        """Say a value, unless it is none of now or cannot be right."""
+        """Publish a value, unless it is old or implausible."""
         age = 0 if heard.time is None else self._host.services.clock.wall_ms() - heard.time
         if age > OLD_MS:
             self._host.count("old")
@@ -277,7 +279,7 @@ class HomeAssistant:
                 self._queue(state_topic(self._id(name), series), known.payload)
 
     def _offer_controls(self) -> None:
-        """Announce what can be written and has no reading yet, as a button never has."""
+        """Announce controls that have no reading yet; a button never has one."""
         for topic, control in list(self._host.services.controls.items()):
             if topic in self._controls:
                 continue
@@ -303,7 +305,10 @@ class HomeAssistant:
         return node
 
     def _has_capacity(self, *, stranger: bool) -> bool:
-        """Return whether one more can be announced; a stranger makes room for one that is none."""
+        """Return whether one more can be announced.
+
+        An unconfigured device is replaced by a configured one.
+        """
         strangers = [name for name, node in self._nodes.items() if node.announced.stranger]
         if stranger and len(strangers) >= STRANGERS_MAX:
             return False
@@ -315,7 +320,7 @@ class HomeAssistant:
         return True
 
     def _on_birth(self, message: Message) -> ReasonCode:
-        """Home Assistant has started: it is told everything again."""
+        """Home Assistant has started: repeat everything."""
         if bytes(message.payload) == b"online":
             for node in self._nodes.values():
                 node.changed, node.shown = True, None
@@ -334,7 +339,7 @@ class HomeAssistant:
         return self._host.send(self._availability_topic(name), word, retain=True) < FAILURE
 
     def _recall(self) -> None:
-        """Learn from retained payloads what an earlier run announced, so that it can go, too."""
+        """Read from retained payloads what an earlier run announced, to remove that, too."""
         for topic, payload in self._host.services.retained(
             f"{self._settings.prefix}/device/+/config"
         ):
@@ -347,7 +352,7 @@ class HomeAssistant:
 
 
 def _read(series: str, payload: bytes) -> Received | None:
-    """Return the reading of a message, None for one that is none."""
+    """Return the reading of a message, None if it is not a reading."""
     quantity, _, instance = series.partition("/")
     if quantity == COMMAND or instance in INSTANCES_RESERVED:
         return None

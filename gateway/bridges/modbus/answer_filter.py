@@ -1,4 +1,4 @@
-"""Lets an answer on a serial line through only if it fits the question: a late one is dropped."""
+"""Drops late answers on a serial line: only an answer that fits the question passes."""
 
 from collections.abc import Callable
 
@@ -7,21 +7,21 @@ READS_OF_WORDS = (3, 4)
 WRITES = (5, 6, 15, 16)
 
 REFUSED = 0x80
-"""Bit that is set in the function code of a refusal."""
+"""Function code bit of an exception answer."""
 
 REFUSAL_BYTES = 5
 WRITTEN_BYTES = 8
-"""Bytes of whole frames; those of a read follow from its third byte."""
+"""Sizes of whole frames; a read answer has its size in the third byte."""
 
 CRC_BYTES = 2
 
 
 class AnswerFilter:
-    """Sees every packet of a client that speaks RTU (pymodbus calls it to trace them).
+    """Filters every packet of an RTU client (pymodbus calls it to trace them).
 
-    An RTU answer names neither its address nor its question. What comes from another device, for
-    another function, of another length, or unasked answers an earlier question: it is left out of
-    what the client decodes, as noise before an answer is, and `on_late` is called with the number
+    An RTU answer names neither its address nor its question. A frame from another device, for
+    another function, of another length, or unasked answers an earlier question. It is removed
+    before the client decodes, like noise before an answer, and `on_late` is called with the number
     of its device.
     """
 
@@ -32,11 +32,14 @@ class AnswerFilter:
         self._checked = 0
 
     def __call__(self, sending: bool, data: bytes) -> bytes:
-        """Return what the client is to see; `data` is all that came and that it has not taken."""
+        """Return the bytes for the client.
+
+        `data` is everything received that it has not consumed.
+        """
         if sending:
             self._question, self._checked = data, 0
             return data
-        if self._checked > len(data):  # the client has thrown away what was too much
+        if self._checked > len(data):  # the client has discarded an excess of bytes
             self._checked = 0
         while (size := self._frame_size(data[self._checked :])) is not None:
             frame = data[self._checked : self._checked + size]
@@ -49,13 +52,13 @@ class AnswerFilter:
         return b""
 
     def expect_nothing(self) -> None:
-        """Take that nobody waits for an answer any more, and that the client has forgotten all."""
+        """Note that no answer is awaited any more, and that the client has cleared its buffer."""
         self._question, self._checked = b"", 0
 
     def _frame_size(self, data: bytes) -> int | None:
-        """Return the bytes of the frame with which `data` begins, 0 for none.
+        """Return the size of the frame at the start of `data`, 0 for none.
 
-        None where more has to come before that can be said.
+        None while too few bytes have arrived to decide.
         """
         if len(data) <= CRC_BYTES:
             return None
@@ -67,7 +70,7 @@ class AnswerFilter:
 
 
 def _size(data: bytes) -> int:
-    """Return the bytes that a frame has which begins so, 0 for what begins none."""
+    """Return the size of a frame with this start, 0 if no frame starts so."""
     function = data[1]
     if function & REFUSED:
         return REFUSAL_BYTES
@@ -77,7 +80,7 @@ def _size(data: bytes) -> int:
 
 
 def fits(question: bytes, answer: bytes) -> bool:
-    """Return whether a frame can answer a question, both with their checks."""
+    """Return whether a frame can answer a question, both with their CRC."""
     if question[:1] != answer[:1] or not question:
         return False
     function = question[1]
@@ -85,7 +88,7 @@ def fits(question: bytes, answer: bytes) -> bool:
         return True
     if answer[1] != function:
         return False
-    if function in WRITES:  # they say what was written
+    if function in WRITES:  # these echo what was written
         return answer[2:6] == question[2:6]
     count = int.from_bytes(question[4:6], "big")
     return answer[2] == (count * 2 if function in READS_OF_WORDS else (count + 7) // 8)

@@ -1,4 +1,4 @@
-"""Register maps of devices as files: a name for one that comes along, or the path of another."""
+"""Register maps of devices as files: a name for an included map, or the path of another."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,12 +17,12 @@ from gateway.settings.quantities import duration
 MAPS = Path(__file__).parent / "maps"
 
 DEFAULTS = ("table", "type", "word_order", "invalid")
-"""Keys of a map that hold for each of its registers without one of its own."""
+"""Keys of a map that are defaults of its registers."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DeviceMap:
-    """A file: what a device has in its registers, and from which manual that is."""
+    """A file: the registers of a device, and the manual they come from."""
 
     title: str = key(text, "the devices")
     source: str = key(text, "the manual")
@@ -36,7 +36,7 @@ class DeviceMap:
 
 
 def map_names() -> list[str]:
-    """Return the names of the maps that come along."""
+    """Return the names of the included maps."""
     return sorted(file.stem for file in MAPS.glob("*.toml"))
 
 
@@ -96,5 +96,5 @@ class MappedDevice:
                 node=self.node,
                 interval=each.interval if self.interval is None else self.interval,
             )
-            for each in self.map or ()  # none where it is a mistake
+            for each in self.map or ()  # none where it is invalid
         )

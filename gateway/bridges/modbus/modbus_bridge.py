@@ -1,4 +1,4 @@
-"""A Modbus bus to readings, and what is published to `…/set` to coils and holding registers."""
+"""A Modbus bus to readings, and messages on `…/set` to coils and holding registers."""
 
 import asyncio
 import contextlib
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     Client = AsyncModbusSerialClient | AsyncModbusTcpClient
 
 WRITES_MAX = 32
-"""Writes that wait for the bus; a further one is refused."""
+"""Writes that wait for the bus; further ones are refused."""
 
 DEAF_AFTER = 10.0
-"""Seconds without any answer of any device, after which the connection is made anew."""
+"""Seconds without an answer of any device, after which the connection is renewed."""
 
 REFUSALS = {
     1: "illegal function",
@@ -43,22 +43,22 @@ REFUSALS = {
 """Codes of the specification (Modbus Application Protocol, 7)."""
 
 FOR_NOW = (4, 5, 6)
-"""Refusals that may have ended when the next question is due."""
+"""Exceptions that may be over when the next question is due."""
 
 NOT_REACHED = (10, 11)
-"""Refusals of a gateway on the way that does not reach the device."""
+"""Exceptions of a gateway in between that does not reach the device."""
 
 WRITE_MAX = 17
-"""Bytes of a question that writes a value, and no fewer than those of its answer."""
+"""Bytes of a write request, at least as many as of its answer."""
 
 TOO_SHORT = 3
-"""An answer with too few registers counts like a refusal of so many."""
+"""An answer with too few registers counts as an exception with this code."""
 
 logger = logging.getLogger(__name__)
 
 
 class ModbusBridge:
-    """Asks one device after the other; one that does not answer is left alone for a while."""
+    """Polls one device after the other; one that does not answer is skipped for a while."""
 
     def __init__(self, settings: ModbusSettings, host: Host) -> None:
         self._settings = settings
@@ -77,7 +77,7 @@ class ModbusBridge:
             host.set_longest_gap(register.topic(host.name), within)
 
     async def run(self) -> None:
-        """Poll until the connection is lost, for which BridgeError is raised."""
+        """Poll until the connection is lost, then raise BridgeError."""
         client = await self._connect()
         loop = asyncio.get_running_loop()
         self._answered = loop.time()
@@ -107,7 +107,8 @@ class ModbusBridge:
 
             self._filter = AnswerFilter(FramerRTU.compute_CRC, self._on_late_answer)
         client = make_client(self._settings, self._filter)
-        client.set_max_no_responses(1_000_000_000)  # a dead device is no reason to hang up
+        # a dead device is no reason to close the connection
+        client.set_max_no_responses(1_000_000_000)
         try:
             connected = await client.connect()
         except OSError as failure:
@@ -118,7 +119,7 @@ class ModbusBridge:
         return client
 
     async def _poll(self, client: "Client") -> None:
-        """Ask for what is due first, or wait for it or for something to write."""
+        """Send the request that is due first; else wait for one or for a write."""
         loop = asyncio.get_running_loop()
         now = loop.time()
         device = min(self._polled, key=lambda each: each.due(now), default=None)
@@ -161,7 +162,10 @@ class ModbusBridge:
     async def _ask(
         self, client: "Client", device: Device, question: Any, request: Request | None = None
     ) -> Any:
-        """Return the answer, which may be a refusal, None if there is none; all are counted."""
+        """Return the answer, which may be an exception, or None if there is none.
+
+        All are counted.
+        """
         from pymodbus.exceptions import ModbusException
 
         loop = asyncio.get_running_loop()
@@ -197,14 +201,14 @@ class ModbusBridge:
         return answer
 
     def _miss(self, device: Device, request: Request | None, polled: float) -> None:
-        """Leave a device alone that did not answer."""
+        """Skip a device for a while that did not answer."""
         device.silent(asyncio.get_running_loop().time())
         if self._filter is not None:
             device.expect_late(request, polled)
         self._note(device, f"does not answer; asked again in {device.wait:g} s")
 
     def _on_late_answer(self, number: int) -> None:
-        """Take an answer on a serial line that nobody waits for any more, and drop it."""
+        """Drop an answer on a serial line that came too late, and wait for fewer."""
         self._host.count("late_answers")
         device = next((each for each in self._devices if each.number == number), None)
         if device is None:
@@ -221,7 +225,7 @@ class ModbusBridge:
         device.late()
 
     def _refused(self, device: Device, request: Request, code: int) -> None:
-        """Ask for less where a part may be what is refused, else name it and ask less often."""
+        """Split the request if one part may be refused; else report it and poll it less often."""
         now = asyncio.get_running_loop().time()
         request.refused += 1
         reason = REFUSALS.get(code, f"code {code}")
@@ -243,7 +247,7 @@ class ModbusBridge:
         self._note_request(device, request, f"refuses {request.title}: {reason}")
 
     def _note(self, device: Device, trouble: str) -> None:
-        """Show what is wrong with a device, and log each beginning and end."""
+        """Show a device's problem, and log when it begins and ends."""
         if bool(device.trouble) != bool(trouble):
             text = trouble or "answers"
             logger.warning("%s: device %d %s", self._host.title, device.number, text)
@@ -252,7 +256,7 @@ class ModbusBridge:
         self._show_trouble()
 
     def _note_request(self, device: Device, request: Request, trouble: str) -> None:
-        """Show that a device refuses something, and log each beginning and end."""
+        """Show that a device refuses a request, and log when that begins and ends."""
         if bool(request.trouble) != bool(trouble):
             text = trouble or f"answers for {request.title}"
             logger.warning("%s: device %d %s", self._host.title, device.number, text)
@@ -297,7 +301,7 @@ class ModbusBridge:
         self._host.offer(register.topic(self._host.name), register.control, accept)
 
     async def _write(self, client: "Client", register: Register, value: float) -> None:
-        """Write, then read back what the device has made of it."""
+        """Write a value, then read it back as the device stored it."""
         device = next(each for each in self._devices if each.number == register.device)
         if register.is_bit:
             question = client.write_coil(register.address, bool(value), device_id=device.number)
@@ -320,18 +324,18 @@ class ModbusBridge:
 
 
 def make_client(settings: ModbusSettings, answer_filter: AnswerFilter | None = None) -> "Client":
-    """Return a client of pymodbus that asks once and connects once."""
+    """Return a pymodbus client that asks once and connects once."""
     from pymodbus import FramerType
     from pymodbus.client import AsyncModbusSerialClient, AsyncModbusTcpClient
 
     from gateway.bridges.serial.port import find_device
 
-    logging.getLogger("pymodbus").setLevel(logging.CRITICAL)  # what it logs is reported here
+    logging.getLogger("pymodbus").setLevel(logging.CRITICAL)  # its errors are reported here
     port = settings.port
     common: dict[str, Any] = {
         "timeout": settings.timeout,
-        "retries": 0,  # the next poll is one
-        "reconnect_delay": 0,  # the supervisor does that
+        "retries": 0,  # the next poll retries
+        "reconnect_delay": 0,  # the supervisor reconnects
     }
     if settings.is_rtu:
         common |= {"framer": FramerType.RTU, "trace_packet": answer_filter}
@@ -351,9 +355,9 @@ def make_client(settings: ModbusSettings, answer_filter: AnswerFilter | None = N
 
 
 def _end_if_cancelled() -> None:
-    """Raise CancelledError if the bridge was told to end while an answer came.
+    """Raise CancelledError if the bridge was cancelled while an answer arrived.
 
-    asyncio.wait_for, with which pymodbus waits, then returns the answer (Python 3.11).
+    pymodbus waits with asyncio.wait_for, which then returns the answer (Python 3.11).
     """
     task = asyncio.current_task()
     if task is not None and task.cancelling():
@@ -369,7 +373,7 @@ def _series(settings: ModbusSettings, name: str) -> Iterator[tuple[str, str]]:
 
 
 def _notes(settings: ModbusSettings) -> Iterator[str]:
-    """Say how much of its time the bus needs, and name what cannot be asked as often."""
+    """Yield the load of the bus, and what cannot be polled as often as configured."""
     devices = plan(settings.registers, settings.max_registers)
     requests = [request for device in devices for request in device.requests]
     if not requests:

@@ -19,7 +19,7 @@ DEVICES_MAX = 247
 SCHEMES = ("tcp", "rtu+tcp")
 
 TURNAROUND = 0.02
-"""Seconds that a device usually takes to begin its answer."""
+"""Seconds that a device usually needs to begin its answer."""
 
 
 def modbus_port(value: object) -> str:
@@ -38,7 +38,7 @@ def modbus_port(value: object) -> str:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ModbusSettings(BridgeSettings):
-    """A bus, and what is read from the devices on it."""
+    """A bus, and the registers of its devices."""
 
     port: str = key(
         modbus_port,
@@ -68,7 +68,7 @@ class ModbusSettings(BridgeSettings):
     register: tuple[Register, ...] = tables(Register, name="register", most=REGISTERS_MAX)
 
     def mistakes(self, given: frozenset[str]) -> Iterator[Mistake]:
-        """Give what is wrong with all registers together."""
+        """Yield the mistakes of all registers together."""
         nothing = self.register == () and "mapped" not in given
         many = 0 if nothing else len(self.registers)
         if nothing or many > REGISTERS_MAX:
@@ -85,18 +85,18 @@ class ModbusSettings(BridgeSettings):
 
     @property
     def is_rtu(self) -> bool:
-        """Whether frames are those of a serial line, on one or behind an adapter."""
+        """Whether frames are RTU frames, on a serial line or through an adapter."""
         return "://" not in self.port or self.port.startswith(RTU_OVER_TCP)
 
     def line_time(self, sent: int, received: int) -> float:
-        """Return the seconds that so many bytes take on the line; 0 on a network."""
+        """Return the transmission time of so many bytes in seconds; 0 on a network."""
         if not self.is_rtu:
             return 0.0
         bits = 1 + 8 + (self.parity != "none") + self.stop_bits
         return (sent + received) * bits / self.baud
 
     def poll_time(self, request: Request) -> float:
-        """Return the seconds that a question usually takes, until the next one can be asked."""
+        """Return the seconds from a question until the next one can be sent, as a rule."""
         return self.line_time(*request.sizes) + self.quiet + TURNAROUND
 
     @property

@@ -1,4 +1,4 @@
-"""One entry of a Modbus register map: where a value lies, what it means, when it is asked for."""
+"""One entry of a Modbus register map: where a value is, what it means, when it is polled."""
 
 import math
 import struct
@@ -28,7 +28,7 @@ LAYOUTS = {
 }
 
 FLOATS_MAX = 1e9
-"""The most that a person may write as a float, where no limit is given."""
+"""The highest value that can be written as a float, where no limit is configured."""
 
 OPTIONS_MAX = 64
 
@@ -112,7 +112,7 @@ class Register:
     )
 
     def mistakes(self, _given: frozenset[str]) -> Iterator[Mistake]:
-        """Give what does not go together."""
+        """Yield contradictions between the keys."""
         if self.scale == 0:
             yield "scale", self.scale, "anything but 0"
         if self.is_written and self.table in ("discrete", "input"):
@@ -138,17 +138,17 @@ class Register:
 
     @property
     def is_written(self) -> bool:
-        """Whether messages are written to it."""
+        """Whether messages can write to it."""
         return self.writable or self.press is not None
 
     @property
     def least(self) -> float:
-        """The least that may be written."""
+        """The lowest value that can be written."""
         return self._lowest(self.minimum, 0)
 
     @property
     def most(self) -> float:
-        """The most that may be written."""
+        """The highest value that can be written."""
         return self._lowest(self.maximum, 1)
 
     def _lowest(self, given: float | None, place: int) -> float:
@@ -165,7 +165,7 @@ class Register:
 
     @property
     def control(self) -> Control:
-        """How it is offered to be written."""
+        """Its control for Home Assistant."""
         if self.press is not None:
             return BUTTON
         if self.is_bit:
@@ -176,7 +176,7 @@ class Register:
         return Control("number", self.least, self.most, step, self.unit)
 
     def number_of(self, payload: bytes) -> float:
-        """Return what a payload says: a number, `on`, `off` or an option; raise ValueError."""
+        """Return a payload's number: a number, `on`, `off` or an option; raise ValueError."""
         if self.press is not None:
             return self.press
         value = parse_number(payload, dict(self.options))
@@ -187,21 +187,21 @@ class Register:
         return value
 
     def topic(self, bridge: str) -> str:
-        """Return the topic of its readings by a bridge of this name."""
+        """Return the topic of its readings for a bridge with this name."""
         return series_topic(self.node or bridge, self.quantity, self.instance or "")
 
     @property
     def is_bit(self) -> bool:
-        """True for what is true or false."""
+        """True for a single bit."""
         return self.table in BIT_TABLES
 
     @property
     def size(self) -> int:
-        """How many registers or bits it takes."""
+        """Number of registers or bits."""
         return 1 if self.is_bit else struct.calcsize(f">{LAYOUTS[self.type]}") // 2
 
     def value(self, words: Sequence[int]) -> Value:
-        """Return the value of these registers, scaled; a whole number stays one."""
+        """Return the scaled value of these registers; a whole number stays one."""
         if self.is_bit:
             return bool(words[0])
         raw: float = struct.unpack(f">{LAYOUTS[self.type]}", self._packed(words))[0]
@@ -212,13 +212,13 @@ class Register:
         return next((name for name, each in self.options if each == value), value)
 
     def is_invalid(self, words: Sequence[int]) -> bool:
-        """Return whether these registers say that the device has no value."""
+        """Return whether these registers are a marker of no value."""
         if self.is_bit or not self.invalid:
             return False
         return is_marker(self.invalid, LAYOUTS[self.type], self._packed(words))
 
     def _packed(self, words: Sequence[int]) -> bytes:
-        """Return the bytes of registers, the big end first."""
+        """Return the bytes of registers in big-endian order."""
         ordered = words if self.word_order == "big" else words[::-1]
         return struct.pack(f">{len(ordered)}H", *ordered)
 
@@ -235,7 +235,7 @@ class Register:
 
 
 def is_news(register: Register, last: Value | None, value: Value) -> bool:
-    """Return whether a value differs enough from the one that was published last."""
+    """Return whether a value differs enough from the last published one."""
     if register.deadband is None or last is None:
         return True
     if isinstance(value, int | float) and isinstance(last, int | float):

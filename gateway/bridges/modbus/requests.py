@@ -1,4 +1,4 @@
-"""Which registers are read together, and when the next request of each device is due."""
+"""Groups registers into requests, and decides when each device's next request is due."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -13,31 +13,31 @@ BITS_MAX = 1_000
 
 QUESTION_BYTES = 8
 ANSWER_BYTES = 5
-"""Bytes of a question, and of an answer besides its registers (device, function, size, check)."""
+"""Bytes of a question, and of an answer without its registers (device, function, size, CRC)."""
 
 ABSENT_FIRST = 2.0
-"""Seconds that a device which did not answer is left alone; doubled each time."""
+"""Seconds for which a device that did not answer is skipped; doubled each time."""
 
 ABSENT_MAX = 60.0
-"""Seconds at most: how long a device is missed that was switched on again."""
+"""Most seconds of it: the longest delay after a device is switched on again."""
 
 REFUSED_FIRST = 60.0
-"""Seconds after which what a device refused is asked for again; doubled each time."""
+"""Seconds after which a refused request is repeated; doubled each time."""
 
 REFUSED_MAX = 3_600.0
-"""Seconds at most: how long a value is missed that a device has learned to give."""
+"""Most seconds of it: the longest delay after a device begins to support a value."""
 
 LATE_MAX = 10.0
-"""Seconds after which an answer on a serial line does not come any more."""
+"""Seconds after which an answer on a serial line cannot arrive any more."""
 
 ILLEGAL = (2, 3)
-"""Codes of refusals that are for what was asked: a register that is not there, or too many."""
+"""Exception codes that concern the request: a register that does not exist, or too many."""
 
 FAILURE = 4
-"""Code of a device that failed, with which some refuse a register, too."""
+"""Exception code of a failed device, which some also send for a refused register."""
 
 FAILURES_MAX = 3
-"""Failures in a row after which a request is split: a device may fail as long as it starts."""
+"""Failures in a row after which a request is split: a starting device may fail for a while."""
 
 
 SILENCES_MAX = 4
@@ -46,19 +46,19 @@ SILENCES_MAX = 4
 
 @dataclass(slots=True)
 class Request:
-    """Neighbours of one device and table that are asked for at one interval."""
+    """Adjacent registers of one device and table that are polled at one interval."""
 
     registers: list[Register]
     due: float = 0.0
     trouble: str = ""
     refused: int = 0
-    """Refusals in a row."""
+    """Exceptions in a row."""
     silences: int = 0
-    """Questions in a row without an answer."""
+    """Unanswered questions in a row."""
 
     @property
     def first(self) -> Register:
-        """The one that begins the request."""
+        """The first register of the request."""
         return self.registers[0]
 
     @property
@@ -68,36 +68,36 @@ class Request:
 
     @property
     def sizes(self) -> tuple[int, int]:
-        """Bytes of the question and of the answer, as RTU has them."""
+        """Bytes of the question and of the answer in RTU."""
         data = (self.count + 7) // 8 if self.first.is_bit else 2 * self.count
         return QUESTION_BYTES, ANSWER_BYTES + data
 
     @property
     def title(self) -> str:
-        """What is asked for, as a person looks it up in a manual."""
+        """The registers in the notation of a manual."""
         first, last = self.first.address, self.first.address + self.count - 1
         where = f"{first}" if first == last else f"{first} to {last}"
         names = ", ".join(dict.fromkeys(each.quantity for each in self.registers))
         return f"{self.first.table} {where} ({names})"
 
     def may_split(self, code: int) -> bool:
-        """Return whether a refusal may be for a part of it."""
+        """Return whether an exception may concern only a part of it."""
         illegal = code in ILLEGAL or (code == FAILURE and self.refused >= FAILURES_MAX)
         return illegal and len(self.registers) > 1
 
     def refuse(self, now: float) -> None:
-        """Take that all of it is refused: it is asked for ever less often."""
+        """Record that it is refused: it is polled less and less often."""
         wait = min(REFUSED_FIRST * 2.0 ** min(self.refused - 1, 10), REFUSED_MAX)
         self.due = now + max(wait, self.first.interval)
 
 
 @dataclass(slots=True)
 class Device:
-    """A device on the bus with its requests; one that does not answer is left alone a while.
+    """A device on the bus with its requests; one that does not answer is skipped for a while.
 
-    On a serial line nothing in an answer says which question it is for. After a question without
-    an answer (`unanswered`) the same one is asked again until it is answered; then the device is
-    left alone as long as it may have taken, so that no answer is taken for another question's.
+    On a serial line nothing in an answer identifies its question. After an unanswered question
+    (`unanswered`) the same one is repeated until it is answered. Then the device is skipped for as
+    long as a late answer may arrive, so that it is not matched to another question.
     """
 
     number: int
@@ -107,17 +107,17 @@ class Device:
     trouble: str = ""
     unanswered: Request | None = None
     late_expected: int = 0
-    """Answers that may still come."""
+    """Answers that may still arrive."""
     first_request_at: float = 0.0
     last_request_at: float = 0.0
-    """When the first and the last of the questions without an answer were asked."""
+    """When the first and the last of the unanswered questions were sent."""
     doubted: Request | None = None
-    """What may be too much for it, because it answers nothing."""
+    """The request that may be too large for it, because it does not answer."""
     probe: Request | None = None
-    """One value of that, which shows whether the device is there."""
+    """One value of that request, which shows whether the device is there."""
 
     def next(self, now: float = 0.0) -> Request:
-        """Return the request that is due first, or the one that has to be asked again."""
+        """Return the request that is due first, or the one that has to be repeated."""
         if self.unanswered is not None and now < self.last_request_at + LATE_MAX:
             return self.unanswered
         if self.probe is not None:
@@ -125,16 +125,16 @@ class Device:
         return min(self.requests, key=lambda request: request.due)
 
     def due(self, now: float = 0.0) -> float:
-        """Return when something is to be asked for."""
+        """Return when the next request is due."""
         return max(self.next(now).due, self.absent_until)
 
     @property
     def in_trouble(self) -> bool:
-        """True for one that does not answer, or refuses something."""
+        """True for a device that does not answer, or refuses a request."""
         return bool(self.trouble) or any(each.trouble for each in self.requests)
 
     def answered(self, now: float = 0.0) -> None:
-        """Take that it is there, and whether one more answer may come."""
+        """Record an answer, and that one more may arrive."""
         self.wait, self.absent_until = 0.0, 0.0
         if self.late_expected and now < self.last_request_at + LATE_MAX:
             self.absent_until = now + min(2 * (now - self.first_request_at), LATE_MAX)
@@ -143,14 +143,14 @@ class Device:
         self.unanswered = None
 
     def silent(self, now: float) -> None:
-        """Take that it did not answer: the others are not to wait for it again and again."""
+        """Record a missing answer: the other devices must not wait for this one repeatedly."""
         self.wait = min(self.wait * 2 or ABSENT_FIRST, ABSENT_MAX)
         self.absent_until = now + self.wait
 
     def expect_late(self, request: Request | None, requested_at: float) -> None:
-        """Take that an answer may come when nobody waits for it any more.
+        """Record that an answer may arrive late.
 
-        `request` is None for a write, whose answer says what was written.
+        `request` is None for a write, whose answer echoes what was written.
         """
         if not self.late_expected or requested_at > self.last_request_at + LATE_MAX:
             self.late_expected, self.first_request_at = 0, requested_at
@@ -161,14 +161,14 @@ class Device:
             request.due = self.absent_until
 
     def late(self) -> None:
-        """Take that an answer came when nobody waited for it."""
+        """Record that a late answer arrived."""
         self.late_expected = max(self.late_expected - 1, 0)
         if self.late_expected == 0:
             self.unanswered = None
             self.absent_until = self.absent_until if self.wait else 0.0
 
     def doubt(self, request: Request) -> None:
-        """Take that a request had no answer: some devices say nothing to one that is too large."""
+        """Record an unanswered request: some devices do not answer one that is too large."""
         self.probe = self.doubted = None
         request.silences += 1
         if request.silences >= SILENCES_MAX and len(request.registers) > 1:
@@ -176,14 +176,14 @@ class Device:
             self.probe = Request(request.registers[:1], self.absent_until)
 
     def believe(self, request: Request, now: float) -> None:
-        """Take that a request had an answer; if it was for the probe, the one in doubt is split."""
+        """Record an answered request; if it was the probe, the one in doubt is split."""
         request.silences = 0
         if request is self.probe and self.doubted is not None:
             self.split(self.doubted, now)
             self.probe = self.doubted = None
 
     def split(self, request: Request, now: float) -> None:
-        """Ask for a request in two halves from now on."""
+        """Replace a request by its two halves."""
         middle = len(request.registers) // 2
         parts = request.registers[:middle], request.registers[middle:]
         place = self.requests.index(request)
@@ -195,9 +195,9 @@ class Device:
 
 
 def plan(registers: Iterable[Register], most: int = WORDS_MAX) -> list[Device]:
-    """Return the devices of a register map, with neighbours joined into one request.
+    """Return the devices of a register map, with adjacent registers in one request.
 
-    One has at most `most` registers, unless a single value has more.
+    A request has at most `most` registers, unless a single value has more.
     """
     devices: dict[int, Device] = {}
     ordered = sorted(
@@ -215,7 +215,7 @@ def plan(registers: Iterable[Register], most: int = WORDS_MAX) -> list[Device]:
 
 
 def _is_adjacent(request: Request, register: Register, most_words: int) -> bool:
-    """Return whether a register lies right behind, or in, what a request asks for."""
+    """Return whether a register directly follows a request, or lies within it."""
     first = request.first
     if (first.table, first.interval) != (register.table, register.interval):
         return False

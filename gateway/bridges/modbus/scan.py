@@ -1,4 +1,4 @@
-"""What is on Modbus buses: asks devices for a register, and finds the map that fits the answers."""
+"""Finds devices on Modbus buses: asks each for a register, and finds the map that fits."""
 
 import contextlib
 from collections.abc import Iterator
@@ -29,22 +29,22 @@ LINES = (
 """Speed and parity of a serial line, the most usual first."""
 
 DEVICES = range(1, 33)
-"""Identifiers that are asked on a serial line."""
+"""Identifiers to ask on a serial line."""
 
 NETWORK_DEVICES = (1, 2, 3, 4, 5, 10, 71, 126, 247, 255)
-"""Identifiers that are asked on a network, where most devices have one of these or take any."""
+"""Identifiers to ask on a network, where most devices have one of these or accept any."""
 
 SECONDS = 0.25
-"""How long a device has to answer."""
+"""Seconds within which a device must answer."""
 
 SAMPLES = 10
-"""Registers of a map that are compared with what a device has."""
+"""Registers of a map that are compared with a device's."""
 
 TELLING = {"voltage": (80.0, 500.0), "frequency": (45.0, 65.0)}
-"""Quantities with a value, in their usual unit, that hardly any other register has by chance."""
+"""Quantities with a value in their usual unit that other registers rarely have by chance."""
 
 STUBS = (0, 1, 100, 1_000, 3_000, 4_096, 30_000, 40_000)
-"""Registers that are tried where no map fits."""
+"""Registers to try where no map fits."""
 
 
 async def scan_buses(options: ScanOptions) -> list[FoundTable]:
@@ -135,8 +135,8 @@ async def _tables_of(bus: "Bus", number: int, comments: tuple[str, ...]) -> list
 async def _fit(bus: "Bus", number: int, name: str) -> float:
     """Return how well a map fits a device, 0 or less for not at all.
 
-    Registers that are refused or cannot be right count against it; a voltage or a frequency of the
-    grid has to be among those that fit.
+    Refused registers and implausible values count against it. The mains voltage or frequency must
+    be among those that fit.
     """
     score, telling = 0.0, False
     for register in _samples(read_map(MAPS / f"{name}.toml").register):
@@ -153,14 +153,14 @@ async def _fit(bus: "Bus", number: int, name: str) -> float:
 
 
 def _samples(registers: tuple[Register, ...]) -> list[Register]:
-    """Return the registers of a map that are read: those whose values tell most come first."""
+    """Return the registers of a map to read: the most significant values first."""
     read = [each for each in registers if each.press is None and not each.is_bit]
     read.sort(key=lambda each: each.quantity not in TELLING)
     return read[:SAMPLES]
 
 
 def _is_likely(register: Register, value: object) -> bool | None:
-    """Return whether a value can be right, None for one that says nothing, such as 0."""
+    """Return whether a value is plausible, None for one that shows nothing, such as 0."""
     quantity = instance_of(register.quantity)
     if quantity is None or isinstance(value, bool) or not isinstance(value, int | float):
         return None
@@ -174,14 +174,14 @@ def _is_likely(register: Register, value: object) -> bool | None:
 
 
 class Bus:
-    """Asks devices, each for each register once; what has no answer or is refused is None."""
+    """Asks each device for each register once; no answer and an exception are both None."""
 
     def __init__(self, client: "Client") -> None:
         self._client = client
         self._known: dict[tuple[int, str, int, int], list[int] | None] = {}
 
     async def is_there(self, number: int) -> bool:
-        """Return whether a device answers, if only that it has no such register."""
+        """Return whether a device answers, even with an exception."""
         for table in ("holding", "input"):
             answer = await self._ask(number, table, 0, 1)
             if answer is not None:

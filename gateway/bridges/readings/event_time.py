@@ -1,4 +1,4 @@
-"""When a reading was taken, in the forms in which nodes say it."""
+"""The time of a reading, in the forms that nodes use."""
 
 import math
 from collections.abc import Mapping
@@ -8,25 +8,25 @@ SECONDS_MAX = 100_000_000_000
 """A time below this is in seconds: as milliseconds it would be before 1973."""
 
 UNREADABLE = 0
-"""A time that nobody can read, which is one of a clock that was never set."""
+"""An unreadable time; it is treated like one of a clock that was never set."""
 
 LATEST = 253_402_300_799_999
 """Milliseconds at the end of the year 9999."""
 
 TIME_NAMES = ("time", "timestamp", "ts")
-"""Names under which nodes say when they read."""
+"""Names under which nodes give the time of a reading."""
 
 
 def milliseconds(time: float) -> int:
-    """Return a time since 1970 in milliseconds, which may be given in seconds."""
+    """Return a time since 1970 in milliseconds; it may be given in seconds."""
     return int(time * 1000 if abs(time) < SECONDS_MAX else time)
 
 
 def time_of(value: object) -> int | None:
-    """Return the milliseconds since 1970 that a node says, None if it says nothing.
+    """Return a node's time in milliseconds since 1970, None if it gives none.
 
-    It may say seconds or milliseconds, also as text, or a time of ISO 8601, which is UTC where it
-    names no other zone. What is none of these is UNREADABLE, so that the rest of a line counts.
+    It may be in seconds or milliseconds, also as text, or in ISO 8601, as UTC if it has no zone.
+    Anything else is UNREADABLE, so that the rest of a line counts.
     """
     if value is None or value == "":
         return None
@@ -45,7 +45,7 @@ def _of_text(text: str) -> int:
     except ValueError:
         pass
     if ":" not in text and "T" not in text.upper():
-        return UNREADABLE  # a day alone says no time
+        return UNREADABLE  # a day alone is no time
     try:
         time = datetime.fromisoformat(text.upper())
         zoned = time if time.tzinfo is not None else time.replace(tzinfo=UTC)
@@ -55,6 +55,6 @@ def _of_text(text: str) -> int:
 
 
 def named_time(fields: Mapping[str, object]) -> int | None:
-    """Return the time that named values say."""
+    """Return the time among named values."""
     names = [name for known in TIME_NAMES for name in fields if name.lower() == known]
     return time_of(fields[names[0]]) if names else None

@@ -1,4 +1,4 @@
-"""Names of nodes and instances that are made of a message's fields: `{model}-{id}`."""
+"""Names of nodes and instances that are made from a message's fields: `{model}-{id}`."""
 
 import re
 from collections.abc import Mapping
@@ -14,17 +14,17 @@ SEPARATORS = "-_ .:"
 
 @dataclass(frozen=True, slots=True)
 class NameTemplate:
-    """A name with fields in braces; what a message does not have of them is left out."""
+    """A name with fields in braces; fields that a message lacks are left out."""
 
     text: str
 
     @property
     def fields(self) -> frozenset[str]:
-        """The fields that it takes: they describe the others and are no readings."""
+        """The fields of the name: they describe the other fields and are no readings."""
         return frozenset(FIELD.findall(self.text))
 
     def fill(self, fields: Mapping[str, object]) -> str:
-        """Return the name for a message; empty if it has nothing of it."""
+        """Return the name for a message; empty if the message has none of its fields."""
         if not self.fields:
             return self.text
         found = [name for name in self.fields if _word(fields.get(name))]
@@ -35,7 +35,7 @@ class NameTemplate:
 
 
 def _word(value: object) -> str:
-    """Return a value as it stands in a name."""
+    """Return a value as part of a name."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return ""
     return str(value).strip()

@@ -1,14 +1,14 @@
-"""Numbers as registers and characteristics hold them: markers of no value, and short floats."""
+"""Numbers in registers and characteristics: markers of no value, and short floats."""
 
 import struct
 
 from gateway.settings.declaration import check
 
 USUAL = "usual"
-"""What stands for the markers that are usual for a type."""
+"""Stands for the usual markers of a type."""
 
 FLOAT32_DIGITS = range(1, 10)
-"""Digits that a 32-bit float may need."""
+"""Most digits of a 32-bit float."""
 
 
 @check(
@@ -16,7 +16,7 @@ FLOAT32_DIGITS = range(1, 10)
     anyOf=[{"type": "array", "items": {"type": "number"}}, {"const": USUAL}],
 )
 def invalid(value: object) -> tuple[float, ...] | str:
-    """Accept raw numbers that mean that there is no value, or "usual"."""
+    """Accept raw numbers that mean "no value", or "usual"."""
     if value == USUAL:
         return USUAL
     if not isinstance(value, list) or not all(map(_is_number, value)):
@@ -25,10 +25,10 @@ def invalid(value: object) -> tuple[float, ...] | str:
 
 
 def is_marker(markers: tuple[float, ...] | str, layout: str, packed: bytes) -> bool:
-    """Return whether a number means that there is no value; `packed` has its big end first.
+    """Return whether a number means "no value"; `packed` is big-endian.
 
-    A marker may be written with its sign or as the bits, as manuals do: `-32768` is `0x8000`.
-    The usual ones are the lowest of the signed numbers, the highest of the others, and NaN.
+    A marker may be written with its sign or as the bits, as manuals do: `-32768` is `0x8000`. The
+    usual ones are the lowest signed number, the highest unsigned one, and NaN.
     """
     if len(packed) != struct.calcsize(f">{layout}"):
         return False
@@ -43,7 +43,7 @@ def is_marker(markers: tuple[float, ...] | str, layout: str, packed: bytes) -> b
 
 
 def shortest(value: float) -> float:
-    """Return the number with the fewest digits that is the same as a 32-bit float: 230.2."""
+    """Return the number with the fewest digits that is the same 32-bit float: 230.2."""
     packed = struct.pack(">f", value)
     for digits in FLOAT32_DIGITS:
         short = float(f"{value:.{digits}g}")
@@ -53,7 +53,7 @@ def shortest(value: float) -> float:
 
 
 def _is_float32(value: float) -> bool:
-    """Return whether rounding has not made it too large for 32 bits."""
+    """Return whether a rounded number still fits 32 bits."""
     try:
         struct.pack(">f", value)
     except OverflowError:

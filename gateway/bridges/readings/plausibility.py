@@ -1,4 +1,4 @@
-"""Whether a reading can be right: what cannot is marked, and published all the same."""
+"""Whether a reading is plausible: an implausible one is marked, and still published."""
 
 import math
 
@@ -6,26 +6,26 @@ from gateway.bridges.readings.reading import Reading
 from gateway.bridges.readings.registry import Kind, Quantity, instance_of, usual_value
 
 OUT_OF_RANGE = "out_of_range"
-"""Beyond what the quantity can be."""
+"""Outside the limits of the quantity."""
 
 FELL = "fell"
-"""A total that is below the one before: the meter begins anew, or one of the two is wrong."""
+"""A total below the one before: the meter was reset, or one of the two values is wrong."""
 
 JUMPED = "jumped"
-"""A total that rose by more than one does between two readings."""
+"""A total that rose by more than is possible between two readings."""
 
 SERIES_MAX = 10_000
-"""Series whose last value is known; of the others falls and jumps are not noticed."""
+"""Series whose last value is stored; of others falls and jumps are not noticed."""
 
 
 class Plausibility:
-    """Judges readings, each series in the order of its times."""
+    """Checks readings, each series in the order of its times."""
 
     def __init__(self) -> None:
         self._last: dict[str, tuple[int, float]] = {}
 
     def quality(self, reading: Reading) -> str:
-        """Return the word for what is wrong with a reading, empty for nothing."""
+        """Return the word for an implausible reading, empty for a plausible one."""
         quantity, value = instance_of(reading.quantity), reading.value
         if quantity is None or isinstance(value, bool | str):
             return ""
@@ -40,7 +40,7 @@ class Plausibility:
         return change
 
     def _change(self, reading: Reading, quantity: Quantity, value: float) -> str:
-        """Return what is wrong with how far a total moved."""
+        """Return the word for an implausible change of a total."""
         time, before = self._last.get(reading.topic, (0, math.nan))
         if reading.time < time:
             return ""

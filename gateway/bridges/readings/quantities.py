@@ -1,10 +1,10 @@
-"""The numbers that stand for quantities and units in a frame (docs/serial-protocol.md)."""
+"""The numbers of quantities and units in a frame (docs/serial-protocol.md)."""
 
 NAMED = 255
-"""Number of a quantity or unit that is not in the tables and follows as text."""
+"""Number of a quantity or unit that is not in the tables; it follows as text."""
 
 INSTANCE = 254
-"""Stands before the quantity of a reading that is one of several: the instance follows as text."""
+"""Precedes the quantity of a reading that is one of several: the instance follows as text."""
 
 NO_UNIT = 0
 """Number of a reading without a unit."""

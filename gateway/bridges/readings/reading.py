@@ -1,4 +1,4 @@
-"""A reading: one value of one series, checked, and as the message it becomes (docs/readings.md)."""
+"""A reading: one checked value of one series, and its message (docs/readings.md)."""
 
 import json
 import math
@@ -9,7 +9,7 @@ NAME_MAX = 64
 """Bytes of a node's or quantity's name in UTF-8; together they stay far below a topic's 65,535."""
 
 NOT_IN_NAMES = "/+#"
-"""Characters that mean something in a topic or a topic filter."""
+"""Characters with a meaning in a topic or a topic filter."""
 
 UNIT_MAX = 32
 """Bytes of a unit in UTF-8."""
@@ -18,10 +18,10 @@ TIME_MAX = 253_402_300_799_999
 """Milliseconds since 1970 at the end of the year 9999, the last that every reader can show."""
 
 INSTANCES_RESERVED = ("set", "answer")
-"""Levels behind `sensors/<node>/<quantity>` that are for commands and their answers."""
+"""Levels after `sensors/<node>/<quantity>` that are for commands and their answers."""
 
 SERIES_MAX = 1_024
-"""Series whose names were checked and joined; those of others are checked again each time."""
+"""Series whose names were checked and joined; others are checked again each time."""
 
 Value = bool | int | float | str
 
@@ -36,11 +36,11 @@ class RefusedReadingError(ValueError):
 class Reading:
     """A value that can be published on `sensors/<node>/<quantity>[/<instance>]`.
 
-    `quality` says what is wrong with the value, and is empty for nothing (docs/readings.md).
-    `instance` tells several of one quantity at a node apart, and is empty for one that is alone.
+    `quality` says what is wrong with the value, and is empty if nothing is (docs/readings.md).
+    `instance` distinguishes several of one quantity at a node, and is empty for the only one.
     `time` is milliseconds since 1970 (UTC). Raises RefusedReadingError for a name that is empty,
-    too long, or has `/`, `+`, `#` or a character that MQTT text must not have, for a value that
-    is not finite, and for a time outside the years 1970 to 9999.
+    too long, or contains `/`, `+`, `#` or a character that MQTT text must not have, for a value
+    that is not finite, and for a time outside the years 1970 to 9999.
     """
 
     node: str
@@ -70,7 +70,7 @@ class Reading:
 
     @property
     def payload(self) -> bytes:
-        """The one JSON form of a reading; `unit` and `quality` are left out when there is none."""
+        """The reading as JSON, its only form; `unit` and `quality` are left out when empty."""
         fields: dict[str, Value] = {"value": self.value}
         if self.unit is not None:
             fields["unit"] = self.unit
@@ -92,7 +92,7 @@ def series_topic(node: str, quantity: str, instance: str = "") -> str:
 
 
 def instance_name(text: str) -> str:
-    """Return a text as the name of an instance: `/`, `+`, `#` and the like become `-`."""
+    """Return a text as the name of an instance: `/`, `+`, `#` and similar characters become `-`."""
     safe = "".join(
         "-" if each in NOT_IN_NAMES or _is_forbidden(each) else each for each in text.strip()
     )
@@ -125,7 +125,7 @@ def _check_text(field: str, text: str, limit: int, forbidden: str = "") -> None:
 
 
 def _is_forbidden(character: str) -> bool:
-    """Control characters, halves of surrogate pairs and non-characters ([MQTT-1.5.4-1], 1.5.4)."""
+    """Return whether it is a control, surrogate or non-character ([MQTT-1.5.4-1], 1.5.4)."""
     code = ord(character)
     return (
         code < 0x20

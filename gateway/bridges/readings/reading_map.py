@@ -1,4 +1,4 @@
-"""What named values mean: which are readings, of which quantity and in which unit."""
+"""Interprets named values: which are readings, of which quantity and in which unit."""
 
 import math
 import re
@@ -20,10 +20,10 @@ from gateway.bridges.readings.written import ABSENT, number_or_text, number_with
 from gateway.settings.declaration import check
 
 FIELDS_MAX = 64
-"""Readings of one object or line; what comes behind them is left out."""
+"""Readings of one object or line; further ones are ignored."""
 
 DEPTH_MAX = 3
-"""Objects in objects; what lies deeper is left out."""
+"""Nesting of objects; deeper ones are ignored."""
 
 NOT_READINGS = frozenset({
     *("node", "id", "device", "name", "time", "timestamp", "ts", "unit", "seq", "sequence"),
@@ -31,16 +31,16 @@ NOT_READINGS = frozenset({
 """Names whose values describe the others; a map can still make them readings."""
 
 UNIT_OF = re.compile(r"(.+?)[ _]?units?", re.IGNORECASE)
-"""A name whose text is the unit of others: `TempUnit`, `pressure_unit`."""
+"""A name whose text is the unit of other values: `TempUnit`, `pressure_unit`."""
 
 KEYS = ("quantity", "instance", "unit", "scale", "offset", "invert", "invalid")
 
 IDENTITIES = ("id", "address", "addr")
-"""Names of what an object is known by, whatever its place among others."""
+"""Names of an object's identity, which does not depend on its place among others."""
 
 IDENTITY = re.compile(r"[0-9A-Za-z]+(?:[:-]?[0-9A-Za-z]+)*")
 IDENTITY_LEAST = 8
-"""Letters and digits of an identity; a shorter one is a number among others."""
+"""Letters and digits of an identity; a shorter one is only a number among others."""
 
 NUMBERED = re.compile(r".+[-_:]([0-9]{1,3}|[0-9A-Fa-f]{2})")
 """The name of an object that is one of several: `DS18B20-2`, `BME280-76`, `switch:1`."""
@@ -49,15 +49,15 @@ NUMBERS = (Kind.SAMPLE, Kind.TOTAL)
 """Kinds of quantities whose values are numbers."""
 
 SEVERAL_MAX = 16
-"""Numbers of a list that are values of several of one kind."""
+"""Most numbers of a list that are values of several of one kind."""
 
 NO_UNITS: Mapping[str, str] = {}
 
 
 class Found(NamedTuple):
-    """A reading, and the name it came from if that does not say what the number means.
+    """A reading, and its original name if that leaves the meaning of the number open.
 
-    `path` is where it stood. An object with an identity (`Id`) has that as its name in it.
+    `path` is its position. An object with an identity (`Id`) has that as its name in it.
     """
 
     quantity: str
@@ -69,7 +69,7 @@ class Found(NamedTuple):
 
     @property
     def labels(self) -> Iterator[str]:
-        """What it can be called beside another one of its quantity, the shortest first."""
+        """Labels that distinguish it from another of its quantity, the shortest first."""
         owner, _, name = self.path.rpartition(".")
         base = f"{owner}-{name}".replace(".", "-") if owner else name
         yield from (owner.replace(".", "-"), base) if owner else (base,)
@@ -79,7 +79,7 @@ class Found(NamedTuple):
 class Leaf(NamedTuple):
     """A value in an object of objects, with its path and its own name.
 
-    `source` is the path by identities, `instance` what the names on it say of several.
+    `source` is the path by identities, `instance` the instance that the names on it give.
     """
 
     path: str
@@ -91,7 +91,7 @@ class Leaf(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """What one name stands for; a number becomes value x scale + offset."""
+    """The meaning of one name; a number becomes value x scale + offset."""
 
     quantity: str
     unit: str | None = None
@@ -100,18 +100,18 @@ class Field:
     invert: bool = False
     """Whether true means false."""
     instance: str = ""
-    """Which of several it is."""
+    """The instance."""
     invalid: tuple[float, ...] = ()
-    """Numbers that a device gives where it has no value."""
+    """Numbers that a device sends where it has no value."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadingMap:
-    """Names with their fields, in which None leaves a name out.
+    """Names with their fields; None leaves a name out.
 
-    Other names are looked up in the registry with its aliases, and are quantities of their own
-    where it does not know them, unless the map is `strict`. No unit is guessed: a number has the
-    one that the map, its source, its name or a name such as `TempUnit` beside it says.
+    Other names are looked up in the registry with its aliases. Unknown ones are quantities of their
+    own, unless the map is `strict`. No unit is guessed: a number has the unit of the map, its
+    source, its name or a name such as `TempUnit` beside it.
     """
 
     fields: Mapping[str, Field | None] = field(default_factory=dict)
@@ -122,7 +122,7 @@ class ReadingMap:
     ) -> list[Found]:
         """Return the numbers, truths and texts of an object, and of objects in it.
 
-        `units` are those of names, as far as the source says them; an empty one is none.
+        `units` are the units of names that the source states; an empty one means no unit.
         """
         flat = list(_flat(values, DEPTH_MAX))
         stated = dict(_stated_units(flat))
@@ -139,7 +139,7 @@ class ReadingMap:
         return found
 
     def names(self, name: str) -> bool:
-        """Return whether a name is known, to this map or to the registry, or describes others."""
+        """Return whether a name is known to this map or the registry, or describes others."""
         known = name in self.fields or name.lower() in NOT_READINGS
         return known or instance_of(meaning(name)[0]) is not None
 
@@ -192,7 +192,7 @@ class ReadingMap:
 def reading_map(value: object) -> ReadingMap:
     """Accept a table such as `{ temp = "temperature", t2 = { quantity = "power", scale = 0.1 } }`.
 
-    `false` leaves a name out; `"*" = false` leaves out all that the table does not name.
+    `false` leaves a name out; `"*" = false` leaves out all names that the table lacks.
     """
     if not isinstance(value, dict):
         raise ValueError('a table such as { temp = "temperature", debug = false }')  # noqa: TRY004 - one error for every bad setting
@@ -241,7 +241,7 @@ def _number(name: str, table: Mapping[str, object], key: str, default: float) ->
 def _flat(
     values: Mapping[str, object], depth: int, path: str = "", source: str = "", instance: str = ""
 ) -> Iterator[Leaf]:
-    """Give each value with its path; `path` and `source` lead to `values`."""
+    """Yield each value with its path; `path` and `source` lead to `values`."""
     for name, value in values.items():
         if isinstance(value, dict):
             if depth > 1:
@@ -261,7 +261,7 @@ def _flat(
 
 
 def _several(leaf: Leaf, values: list[object]) -> Iterator[Leaf]:
-    """Give the numbers of a list, such as those of a meter's channels, as instances from 1 on."""
+    """Yield the numbers of a list, such as a meter's channels, as instances from 1 on."""
     known = instance_of(meaning(leaf.name)[0]) is not None
     if not known or len(values) > SEVERAL_MAX:
         return
@@ -272,7 +272,7 @@ def _several(leaf: Leaf, values: list[object]) -> Iterator[Leaf]:
 
 
 def _identity(values: Mapping[str, object]) -> str:
-    """Return what an object is known by, empty if nothing in it says so."""
+    """Return the identity of an object, empty if it has none."""
     for name, value in values.items():
         known = name.lower() in IDENTITIES and isinstance(value, str)
         if known and len(str(value)) >= IDENTITY_LEAST and IDENTITY.fullmatch(str(value)):
@@ -281,7 +281,7 @@ def _identity(values: Mapping[str, object]) -> str:
 
 
 def _number_of(name: str) -> str:
-    """Return the name of an object that is one of several; the one with number 0 needs none."""
+    """Return the name of an object that is one of several; number 0 needs none."""
     match = NUMBERED.fullmatch(name)
     if match is None or not match[1].strip("0"):
         return ""
@@ -289,7 +289,7 @@ def _number_of(name: str) -> str:
 
 
 def _stated_units(flat: Iterable[Leaf]) -> Iterator[tuple[str, str]]:
-    """Give the quantities whose unit stands beside them, with it."""
+    """Yield the quantities with a unit beside them, and that unit."""
     for leaf in flat:
         quantity = _stem(leaf.name)
         unit = unit_name(leaf.value) if isinstance(leaf.value, str) else None
@@ -298,13 +298,13 @@ def _stated_units(flat: Iterable[Leaf]) -> Iterator[tuple[str, str]]:
 
 
 def _stem(name: str) -> str:
-    """Return the quantity whose unit a name is for, empty for none."""
+    """Return the quantity that a unit's name belongs to, empty for none."""
     match = UNIT_OF.fullmatch(name)
     return "" if match is None else quantity_name(match[1])
 
 
 def _with_unit(found: Found, stated: Mapping[str, str], path: str) -> Found:
-    """Return a reading with the unit that stands beside it, or with its unclear name."""
+    """Return a reading with the unit beside it, or with its unclear name."""
     if found.unit is not None or not _is_number(found.value):
         return found._replace(unit=found.unit or None, unclear="")
     known = base_quantity(found.quantity)
@@ -315,10 +315,10 @@ def _with_unit(found: Found, stated: Mapping[str, str], path: str) -> Found:
 
 
 def _parsed_number(value: Value, quantity: str) -> tuple[Value, str | None]:
-    """Return the number that a text says of a quantity of numbers, and the unit that it names.
+    """Return the number in a text of a numeric quantity, and the unit that it names.
 
-    It is NaN for a text such as `-`, which says that there is none, or `1.234,5`, which is none.
-    Words such as `on` stay.
+    It is NaN for a text such as `-`, which means no value, or `1.234,5`, which is no number. Words
+    such as `on` stay.
     """
     known = instance_of(quantity) if isinstance(value, str) else None
     if not isinstance(value, str) or known is None or known.kind not in NUMBERS:
@@ -352,4 +352,4 @@ def _moved(value: Value, meant: Field) -> Value:
 
 
 NO_MAP = ReadingMap()
-"""The registry's names alone."""
+"""Only the registry's names."""

@@ -1,4 +1,4 @@
-"""The one way of a bridge's readings into the broker, and what was refused on it."""
+"""Publishes the readings of a bridge in the broker, and records what was refused."""
 
 import json
 import logging
@@ -13,13 +13,13 @@ from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import FAILURE
 
 NAMES_MAX = 256
-"""Names and texts that are logged once each; beyond them only the counters speak."""
+"""Names and texts that are logged once each; further ones are only counted."""
 
 SERIES_MAX = 1_000
-"""Series whose last value `tidegate bridges status` shows; those of further ones are not kept."""
+"""Series whose last value `tidegate bridges status` shows; further ones are not stored."""
 
 KINDS_MAX = 32
-"""Kinds of refusals that are counted apart; further ones are counted together."""
+"""Kinds of refusals that are counted separately; further ones are counted together."""
 
 OTHER_KINDS = "others"
 
@@ -27,13 +27,13 @@ CONFLICTS_LOGGED = 10
 """Conflicts of one bridge that are logged; further ones are counted."""
 
 REASON_MAX = 400
-"""Characters of what was refused, with its reason; the rest is left out."""
+"""Characters of a refused value with its reason; the rest is cut off."""
 
 VALUES = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|[-+]?\d[\d.]*")
-"""Numbers and quoted values of a reason, without which it says what kind it is of."""
+"""Numbers and quoted values of a reason; without them the kind of reason remains."""
 
 EARLIEST = 1_704_067_200_000
-"""Milliseconds at the start of 2024: a clock that says less was never set."""
+"""Milliseconds at the start of 2024: a clock before that was never set."""
 
 AHEAD_MAX = 86_400_000
 """Milliseconds by which a node's clock may be ahead of the gateway's."""
@@ -53,8 +53,8 @@ class Refusals:
 class ReadingPublisher:
     """Publishes readings as the client `<kind>:<name>`, in the registry's words.
 
-    A time that the node's clock cannot be right about is replaced by the gateway's and counted. A
-    second source of a series is published under an instance of its own.
+    An impossible time of a node's clock is replaced by the gateway's and counted. A second source
+    of a series is published under a different instance.
     """
 
     def __init__(self, kind: str, name: str, services: Services, *, retain: bool = False) -> None:
@@ -62,9 +62,9 @@ class ReadingPublisher:
         self.last: dict[str, Reading] = {}
         """The last reading of each series, by its topic."""
         self.refusals: dict[str, Refusals] = {}
-        """What was refused, by the kind of reason."""
+        """Refused readings, by the kind of reason."""
         self.commit_within: float | None = 0.0
-        """How soon the last reading that was taken has to be on disk: by the class of its topic."""
+        """How soon the last accepted reading has to be on disk: by the class of its topic."""
         self._title = f"{kind} {name}"
         self._of_kind = f"tidegate/{kind}"
         self._of_bridge = f"tidegate/{kind}/{name}"
@@ -82,9 +82,9 @@ class ReadingPublisher:
         self._plausibility = Plausibility()
 
     def publish(self, reading: Reading, source: str = "") -> bool:
-        """Publish; return whether the broker took it. The first of each node is logged.
+        """Publish; return whether the broker accepted it. The first reading of each node is logged.
 
-        `source` tells several sources of one bridge apart.
+        `source` distinguishes several sources of one bridge.
         """
         services = self._services
         now = services.clock.wall_ms()
@@ -123,7 +123,7 @@ class ReadingPublisher:
         """Count readings that can never be published, and show the last of them.
 
         Each kind of reason is logged once: reasons that differ by numbers and quoted values are of
-        one kind. `example` is what the source wrote.
+        one kind. `example` is the source's original text.
         """
         counters = self._services.counters
         counters.add(f"{self._of_kind}/rejected", count)
@@ -139,7 +139,7 @@ class ReadingPublisher:
             logger.warning("%s: a reading was refused: %s", self.client_id, shown)
 
     def report_unclear(self, names: list[str]) -> None:
-        """Log, once for each, names that do not say what their numbers mean."""
+        """Log names with an unclear meaning, once each."""
         new = [name for name in names if len(name) <= REASON_MAX and self._is_new(f"name {name}")]
         if new:
             logger.warning(
@@ -161,9 +161,9 @@ class ReadingPublisher:
             )
 
     def _corrected(self, reading: Reading, now: int) -> Reading:
-        """Return the reading with the registry's names and a time that can be right."""
+        """Return the reading with the registry's names and a plausible time."""
         time = reading.time
-        # while the gateway's own clock was never set, a node's is believed
+        # while the gateway's own clock is not set, the node's is used
         if now >= EARLIEST and not EARLIEST <= time <= now + AHEAD_MAX:
             self._services.counters.add(f"{self._of_kind}/clock_errors")
             time = now
@@ -173,7 +173,7 @@ class ReadingPublisher:
         return replace(reading, quantity=quantity, unit=unit, time=time)
 
     def _label(self, topic: str, source: str) -> str:
-        """Return what keeps the source apart from another one that has the series, if one has."""
+        """Return the label of a second source of the series; empty for the first."""
         services, bridge = self._services, self.client_id
         key = f"{bridge} {source}"
         label = services.series_labels.get(topic, key) if source else None
@@ -191,7 +191,7 @@ class ReadingPublisher:
         return label
 
     def _marked(self, reading: Reading, quality: str) -> Reading:
-        """Return the reading with what is wrong with it, which is counted and logged once."""
+        """Return the reading marked as implausible; that is counted, and logged once."""
         self._services.counters.add(f"{self._of_kind}/marked")
         if self._is_new(f"marked {reading.topic} {quality}"):
             logger.warning("%s: %s: %s", self.client_id, quality.replace("_", " "), reading)
@@ -205,5 +205,5 @@ class ReadingPublisher:
 
 
 def joined(instance: str, label: str) -> str:
-    """Return an instance that says both."""
+    """Return an instance that contains both."""
     return instance_name(f"{instance}-{label}") if instance else label

@@ -1,10 +1,10 @@
-"""The quantities and units that readings have, in Home Assistant's words: the one declaration.
+"""The only declaration of the quantities and units of readings, in Home Assistant's words.
 
 Names, units and classes are those that Home Assistant publishes for sensors and binary sensors
 (developers.home-assistant.io/docs/core/entity/sensor, …/binary-sensor, 2025).
 
-A quantity is named like its device class where there is one, so that nothing needs translating.
-Other names are aliases. A quantity that is not here is published under its own name.
+A quantity has the name of its device class if there is one, so nothing needs translating. Other
+names are aliases. A quantity that is not listed is published under its own name.
 """
 
 import math
@@ -16,16 +16,16 @@ from functools import lru_cache
 
 
 class Kind(Enum):
-    """What a quantity's values are."""
+    """The kind of a quantity's values."""
 
     SAMPLE = "sample"
-    """A number at a time."""
+    """A number at a point in time."""
     TOTAL = "total"
-    """A meter's number, which only rises."""
+    """A meter's total, which only rises."""
     STATE = "state"
-    """True or false until it is said otherwise."""
+    """True or false until the next change."""
     EVENT = "event"
-    """Something that happened, and lasts for no time."""
+    """An event without a duration."""
 
 
 STATE_CLASSES = {Kind.SAMPLE: "measurement", Kind.TOTAL: "total_increasing"}
@@ -33,10 +33,10 @@ STATE_CLASSES = {Kind.SAMPLE: "measurement", Kind.TOTAL: "total_increasing"}
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """A quantity: its units, the usual one first, and what Home Assistant makes of it.
+    """A quantity: its units, the usual one first, and its class in Home Assistant.
 
-    `device_class` is empty where it has none. `low` and `high` are the least and the most that can
-    be right, `jump` the most by which a total rises between two readings, in the usual unit.
+    `device_class` is empty where it has none. `low` and `high` are the limits of plausible values,
+    `jump` the highest plausible rise of a total between two readings, in the usual unit.
     """
 
     name: str
@@ -135,7 +135,7 @@ WITHOUT_CLASS = """
 """
 
 EVENTS = "button dimmer event"
-"""What happened, as a text."""
+"""An event, as text."""
 
 LIMITS = """
     temperature -100 1500
@@ -189,8 +189,8 @@ LIMITS = """
     gas 0 1e9 1e4
     precipitation 0 1e6 500
 """
-"""The least and the most that can be right, and of totals by how much one may rise between two
-readings, in the usual unit. They are wide: what they mark is wrong, not rare."""
+"""Limits of plausible values, and for totals the highest rise between two readings, in the usual
+unit. They are wide: a marked value is wrong, not rare."""
 
 BINARY = """
     motion occupancy presence moving opening door window garage_door lock smoke light sound
@@ -198,7 +198,7 @@ BINARY = """
 """
 
 BINARY_OF_CLASS = {"battery_low": "battery", "moisture_detected": "moisture", "gas_detected": "gas"}
-"""True or false quantities whose class has the name of a number."""
+"""True or false quantities whose class has the name of a numeric one."""
 
 
 def _rows(table: str) -> list[list[str]]:
@@ -280,7 +280,7 @@ ALIASES = _names("""
     altitude alt elevation
     duration uptime
 """)
-"""What boards print, and the names of earlier versions. No letter alone stands for a quantity."""
+"""Names that boards print, and those of earlier versions. No single letter is a quantity."""
 
 NAMED_UNITS = {
     **dict.fromkeys(("volt", "volts"), "V"),
@@ -289,7 +289,7 @@ NAMED_UNITS = {
     "kwh": "kWh",
     "hz": "Hz",
 }
-"""Aliases that are themselves a unit."""
+"""Aliases that are also a unit."""
 
 OWN_UNITS = {
     "humidity": "%",
@@ -299,7 +299,7 @@ OWN_UNITS = {
     "latitude": "°",
     "longitude": "°",
 }
-"""Quantities that nobody gives in another unit, so that their name says it."""
+"""Quantities with only one unit, so that their name implies it."""
 
 UNIT_ALIASES = _names("""
     °C C degC ℃ celsius Celsius
@@ -328,7 +328,7 @@ UNIT_ALIASES = _names("""
 
 
 def _factors(table: str) -> dict[str, tuple[float, float]]:
-    """Return the units of a table with what each is multiplied by and what is added."""
+    """Return the units of a table with their factor and offset."""
     entries = [each.split() for line in table.strip().splitlines() for each in line.split(" + ")]
     return {unit: (float(factor), float((*added, "0")[0])) for unit, factor, *added in entries}
 
@@ -353,20 +353,19 @@ FACTORS = _factors(f"""
     μS/cm 1 + mS/cm 1e3 + S/cm 1e6
     mm/h 1 + mm/d {1 / 24} + in/h 25.4
 """)
-"""What a value in a unit is multiplied by, and what is added, for one that all units of a quantity
-have in common."""
+"""Factor and offset that convert a unit to the common unit of its quantity."""
 
 NO_UNITS = {"pH"}
-"""Words that stand where a quantity has no unit."""
+"""Words in place of a unit where a quantity has none."""
 
 
 MEANINGS_MAX = 1_024
-"""Names whose meaning is at hand; of the others it is found again."""
+"""Names with a cached meaning; that of others is computed again."""
 
 
 @lru_cache(MEANINGS_MAX)
 def quantity_name(name: str) -> str:
-    """Return the registry's name for a quantity; a name that it does not know as it is."""
+    """Return the registry's name for a quantity; an unknown name unchanged."""
     if name in QUANTITIES:
         return name
     low = name.lower()
@@ -382,7 +381,7 @@ def unit_name(unit: str | None) -> str | None:
 
 
 def usual_value(quantity: Quantity, value: float, unit: str | None) -> float | None:
-    """Return a value in the usual unit of a quantity, None where that cannot be said."""
+    """Return a value in the usual unit of a quantity, None if it cannot be converted."""
     if not quantity.units:
         return value if unit is None else None
     usual = quantity.units[0]
@@ -395,19 +394,19 @@ def usual_value(quantity: Quantity, value: float, unit: str | None) -> float | N
 
 
 INSTANCE = re.compile("[a-z]{0,3}[0-9]{1,3}|[a-z]")
-"""What tells several of one quantity at a node apart: `2`, `l1`, `t1`, `ch0`, `b`."""
+"""The instance of one of several of a quantity at a node: `2`, `l1`, `t1`, `ch0`, `b`."""
 
 BRACKETED = re.compile(r"(.+?)\s*[(\[]\s*([^()\[\]]+?)\s*[)\]]")
-"""A name with its unit as tables head their columns: `Temperature (°C)`."""
+"""A name with its unit as in headers of tables: `Temperature (°C)`."""
 
 CAPITAL = re.compile(r"([a-z]{3})([A-Z][A-Za-z]?)$")
-"""A name with its unit as programmers write it: `tempC`."""
+"""A name with its unit as in program code: `tempC`."""
 
 WORDS = re.compile(r"[\s_-]+")
 
 
 def _spellings(units: Iterable[str]) -> dict[str, list[str]]:
-    """Return the units that a word in a name can mean: names have neither capitals nor slashes."""
+    """Return the units that a word in a name can mean: names have no capitals or slashes."""
     found: dict[str, list[str]] = {}
     for written in (*units, *UNIT_ALIASES):
         low = written.lower()
@@ -422,10 +421,10 @@ SPELLINGS = _spellings(UNITS)
 
 @lru_cache(MEANINGS_MAX)
 def meaning(name: str) -> tuple[str, str | None]:
-    """Return the quantity that a name stands for, and the unit if the name says one.
+    """Return the quantity that a name means, and its unit if the name contains one.
 
-    `temp_c`, `tempC` and `Temperature (°C)` say their unit, `humidity` has no other, and `temp`
-    says none. An instance stays: `temp_2` is `temperature_2`. What is not known stays as it is.
+    `temp_c`, `tempC` and `Temperature (°C)` contain their unit, `humidity` has only one, and `temp`
+    leaves it open. An instance stays: `temp_2` is `temperature_2`. An unknown name is unchanged.
     """
     quantity = quantity_name(name)
     if quantity in QUANTITIES:
@@ -444,7 +443,7 @@ def meaning(name: str) -> tuple[str, str | None]:
 
 @lru_cache(MEANINGS_MAX)
 def instance_of(name: str) -> Quantity | None:
-    """Return the quantity of its name, or of one such as `voltage_l1`; None for another."""
+    """Return the quantity of this name, or of one such as `voltage_l1`; None for another."""
     base, _, instance = name.rpartition("_")
     known = QUANTITIES.get(quantity_name(name))
     if known is None and INSTANCE.fullmatch(instance):
@@ -453,13 +452,13 @@ def instance_of(name: str) -> Quantity | None:
 
 
 def known_unit(word: str) -> str | None:
-    """Return the registry's spelling of a unit that it knows, None for another word."""
+    """Return the registry's spelling of a unit, None for an unknown word."""
     unit = unit_name(word)
     return unit if unit in UNITS else None
 
 
 def base_quantity(name: str) -> Quantity | None:
-    """Return the quantity with whose name a name begins: `temperature` of `temperature_water`."""
+    """Return the quantity at the start of a name: `temperature` of `temperature_water`."""
     while name:
         known = QUANTITIES.get(quantity_name(name))
         if known is not None:
@@ -469,7 +468,7 @@ def base_quantity(name: str) -> Quantity | None:
 
 
 def _with_instance(name: str) -> str:
-    """Return a name in the registry's spelling, perhaps with an instance behind it."""
+    """Return a name in the registry's spelling, with its instance if it has one."""
     words = WORDS.sub("_", name.strip().lower())
     quantity = quantity_name(words)
     base, _, instance = words.rpartition("_")
@@ -481,7 +480,7 @@ def _with_instance(name: str) -> str:
 
 
 def _split(name: str) -> Iterable[tuple[str, str]]:
-    """Give the ways to take a name as a base and the word of a unit."""
+    """Yield the ways to split a name into a base and the word of a unit."""
     bracketed = BRACKETED.fullmatch(name)
     if bracketed is not None:
         yield bracketed[1], bracketed[2]

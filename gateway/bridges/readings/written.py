@@ -1,4 +1,4 @@
-"""Text and JSON as devices write them, which is not always as they should."""
+"""Text and JSON as devices write them, which often deviates from the standard."""
 
 import json
 import math
@@ -8,7 +8,7 @@ from gateway.bridges.readings.registry import known_unit
 
 LATIN_1 = re.compile(
     rb"[\t\r\n\x20-\x7e\xa0\xb0\xb2\xb3\xb5\xc0-\xd6\xd8-\xf6\xf8-\xfd]*"
-)  # letters, and the signs of units; noise on a line has other bytes, too
+)  # letters, and the signs of units; noise on a line contains other bytes
 
 LOOSE = re.compile(
     r"""
@@ -21,23 +21,23 @@ LOOSE = re.compile(
     """,
     re.IGNORECASE | re.DOTALL | re.VERBOSE,
 )
-"""What boards print as JSON without being it: Python's quotes, names without any, a comma too many,
-numbers such as `+5`, `.5` and `007`, and words such as `nan`."""
+"""Near-JSON that boards print: Python's quotes, unquoted names, trailing commas, numbers such as
+`+5`, `.5` and `007`, and words such as `nan`."""
 
 JSON_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?")
 
 JSON_WORDS = {"true": "true", "false": "false", "null": "null", "none": "null"}
 
 DIGITS_MAX = 300
-"""Digits of an integer; a longer one is beyond every float."""
+"""Digits of an integer; a longer one is larger than every float."""
 
 WHOLE = re.compile("[-+]?[0-9]{1,300}")
 DECIMAL = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?", re.ASCII | re.IGNORECASE)
 NO_NUMBER = re.compile(r"[-+]?(?:nan|inf|infinity|ovf)(?:\(\w*\))?", re.IGNORECASE)
-"""What boards print for a number that is none."""
+"""Printed by boards in place of an invalid number."""
 
 ABSENT = frozenset({"", "-", "--", "---", "n/a", "na", "none", "null", "unknown", "unavailable"})
-"""What stands where there is no value."""
+"""Printed in place of a missing value."""
 
 WITH_UNIT = re.compile(r"([-+]?[\d.,]+)\s*([^\s\d.,].*)")
 
@@ -56,10 +56,10 @@ def text_of(data: bytes) -> str:
 
 
 def json_of(data: bytes) -> object:
-    """Return what JSON says, and of an object what boards mean that print nearly JSON.
+    """Parse JSON, or an object in the near-JSON that boards print.
 
-    `nan`, `inf` and other words without quotes are NaN. Raises ValueError or RecursionError for
-    what is none.
+    `nan`, `inf` and other unquoted words are NaN. Raises ValueError or RecursionError for anything
+    else.
     """
     text = text_of(data)
     try:
@@ -93,7 +93,7 @@ def _integer(text: str) -> int | float:
 
 
 def number_or_text(text: str, decimal: str = ".") -> int | float | str:
-    """Return what a cell says: a number where it is one; `decimal` stands before its fraction."""
+    """Return a cell's value: a number where possible; `decimal` is the decimal separator."""
     if WHOLE.fullmatch(text):
         return int(text)
     number = text if "." in text else text.replace(decimal, ".")

@@ -1,4 +1,4 @@
-"""A line of values between separators; the columns are configured, or a header names them."""
+"""A line of separated values; the columns are configured, or named by a header."""
 
 import csv
 import re
@@ -12,25 +12,25 @@ from gateway.bridges.serial.sample import NoReadingError, Sample, measured
 COLUMNS_MAX = 64
 
 WORDS_MAX = 3
-"""Words of a column's name, its unit in brackets left out; what has more is a sentence."""
+"""Words of a column's name without its unit in brackets; a longer text is a sentence."""
 
 COMMENT = "#%/ "
-"""What may stand before a header."""
+"""Characters that may precede a header."""
 
 DESCRIBING = ("node", "instance", "time")
-"""Columns that say of what the others are."""
+"""Columns that describe the others."""
 
 NAME = re.compile(r"\w[^:=!?;\"'{}<>|]*(?<!\.)")
 BRACKETS = re.compile(r"[(\[][^()\[\]]*[)\]]")
 
 
 class CsvLines:
-    """Reads lines of as many cells as there are columns.
+    """Reads lines with one cell for each column.
 
-    The columns `node`, `instance` and `time` say of what the others are, and when; one without a
-    name is left out. Without configured columns a line of names is the header: at once if it has a
-    name that `knows` knows, and as many of them as the header before, else where the next line with
-    numbers fits it and not the header before. What a board says with a comma in it is none.
+    The columns `node`, `instance` and `time` describe the others; a column without a name is
+    ignored. Without configured columns a line of names is the header. It applies at once if `knows`
+    knows one of its names, and as many as of the header before; else when the next line with
+    numbers fits it and not the header before. Text with a comma is no header.
     """
 
     def __init__(
@@ -50,7 +50,10 @@ class CsvLines:
         self._candidate: tuple[str, ...] = ()
 
     def parse(self, line: bytes) -> Sample:
-        """Return what a line says; raise NoReadingError for text, RefusedReadingError for cells."""
+        """Return a line's values.
+
+        Raise NoReadingError for text, RefusedReadingError for bad cells.
+        """
         cells = self._cells(line)
         if not self._has_values(cells):
             self._find_header(cells)
@@ -65,9 +68,9 @@ class CsvLines:
         )
 
     def _has_values(self, cells: list[str]) -> bool:
-        """Return whether a cell is a number, or each is one with its unit.
+        """Return whether a cell is a number, or each is a number with its unit.
 
-        `5 s` alone does not make values of what a board says with a comma in it.
+        A single `5 s` does not make a text with a comma a line of values.
         """
         if any(not isinstance(number_or_text(cell, self._decimal), str) for cell in cells):
             return True
@@ -121,7 +124,7 @@ class CsvLines:
 
 
 def _can_be_header(cells: list[str]) -> bool:
-    """Return whether these are names, and not a sentence with a comma or a row of settings."""
+    """Return whether these can be names: not a sentence with a comma, or a row of settings."""
     names = [cell for cell in cells if cell]
     return len({name.lower() for name in names}) == len(names) and all(map(_is_name, names))
 

@@ -1,8 +1,8 @@
-"""D0, the optical port of electricity meters: what they send in the readout of IEC 62056-21.
+"""D0, the optical port of electricity meters: readouts of IEC 62056-21.
 
 A readout is `/`, the maker and the model, data lines and `!`. Meters that are asked put it between
-STX and ETX with a check of one byte behind (the exclusive-or of all from behind STX to ETX); those
-that send by themselves do not, and each of their lines has to be one.
+STX and ETX, followed by a check byte (the exclusive-or of all bytes from after STX to ETX). Meters
+that send unasked do not, and each of their lines has to be a data line.
 """
 
 import re
@@ -23,7 +23,7 @@ END = re.compile(rb"!\r?\n")
 
 
 class D0Decoder:
-    """Finds readouts whose check, or whose every line, is right."""
+    """Finds readouts whose check is right, or whose lines all are."""
 
     def __init__(self) -> None:
         self.failed = 0
@@ -31,8 +31,8 @@ class D0Decoder:
         self._pending = bytearray()
 
     def feed(self, data: bytes) -> Iterator[Telegram]:
-        """Give the readouts that `data` ends."""
-        self._pending += bytes(byte & 0x7F for byte in data)  # of 7 bits, whoever sees an eighth
+        """Yield the readouts that `data` completes."""
+        self._pending += bytes(byte & 0x7F for byte in data)  # 7 data bits, even on a line with 8
         while (readout := self._next()) is not None:
             lines = [line for line in readout.decode("ascii").split("\r\n") if line]
             if all(map(obis.LINE.fullmatch, lines)):

@@ -1,6 +1,6 @@
-"""DSMR P1: telegrams of Dutch, Belgian and other meters, with a CRC-16 behind their end.
+"""DSMR P1: telegrams of Dutch, Belgian and other meters, followed by a CRC-16.
 
-Netbeheer Nederland, "P1 Companion Standard", 5.0.2: the check is of all from `/` to `!`.
+Netbeheer Nederland, "P1 Companion Standard", 5.0.2: the check covers all from `/` to `!`.
 """
 
 import re
@@ -15,7 +15,7 @@ TELEGRAM_MAX = 4_096
 TELEGRAM = re.compile(rb"/[^!/]{3,}!([0-9A-Fa-f]{4}|)\r?\n")
 
 VERSION_LINE = b":0.2.8("
-"""Stands in telegrams of version 4 and later, which have a check."""
+"""Contained in telegrams of version 4 and later, which have a check."""
 
 POLYNOMIAL = 0xA001
 
@@ -39,7 +39,7 @@ class DsmrDecoder:
         self._pending = bytearray()
 
     def feed(self, data: bytes) -> Iterator[Telegram]:
-        """Give the telegrams that `data` ends."""
+        """Yield the telegrams that `data` completes."""
         self._pending += data
         while (match := TELEGRAM.search(self._pending)) is not None:
             whole, check, start = match[0], match[1], match.start()

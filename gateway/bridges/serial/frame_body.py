@@ -17,16 +17,16 @@ COMMAND = 3
 ANSWER = 4
 
 HAS_WALL_TIME = 0x01
-"""Flag: eight bytes of wall time follow the head."""
+"""Flag: eight bytes of wall time follow the header."""
 
 EARLIER_START = 0x02
-"""Flag: sampled in an earlier start of the node, whose boot id the frame has."""
+"""Flag: sampled in an earlier start of the node, whose boot id is in the frame."""
 
 TEXT_MAX = 32
 """Bytes of a value that is text."""
 
 EXPONENT_MAX = 9
-"""Powers of ten, up and down, by which a decimal's mantissa is moved."""
+"""Powers of ten, up and down, by which a decimal's mantissa is scaled."""
 
 _VERSION_AND_TYPE = struct.Struct("<BB")
 _HEAD = struct.Struct("<BIIQII")
@@ -40,7 +40,7 @@ _HEAD_START = _VERSION_AND_TYPE.size
 
 
 class Status(IntEnum):
-    """What an acknowledgement says of its frame."""
+    """The result in an acknowledgement of a frame."""
 
     STORED = 0
     REFUSED = 1
@@ -62,9 +62,9 @@ _NUMBERS: dict[int, struct.Struct] = {
 
 
 class MalformedFrameError(ValueError):
-    """A body that passed the check and is not as the protocol says.
+    """A body with a valid check that violates the protocol.
 
-    `boot` and `sequence` tell whom to answer; None when the body ended before them.
+    `boot` and `sequence` address the answer; None when the body ended before them.
     """
 
     def __init__(self, reason: str, boot: int | None = None, sequence: int | None = None) -> None:
@@ -75,7 +75,7 @@ class MalformedFrameError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class FrameReading:
-    """One reading as it stood in a frame; names are not yet checked."""
+    """One reading of a frame; its names are not yet checked."""
 
     quantity: str
     value: Value
@@ -88,8 +88,9 @@ class ReadingsFrame:
     """A frame of readings.
 
     `clock`, `age` and `wall` are milliseconds (since the node's start, since the sampling, since
-    1970), `dropped` samples. `unknown` counts readings left out of `readings` because their
-    quantity's or unit's number has no meaning here. An `earlier` frame is of a start that is over.
+    1970), `dropped` is a number of samples. `unknown` counts readings left out of `readings`
+    because the number of their quantity or unit is unknown. An `earlier` frame is from a previous
+    start.
     """
 
     node: str
@@ -110,10 +111,10 @@ def encode_acknowledgement(status: Status, boot: int, sequence: int) -> bytes:
 
 
 def decode_frame(body: bytes) -> "ReadingsFrame | Answer | None":
-    """Return what a node says in `body`, or None for what a gateway itself sends.
+    """Return a node's frame, or None for the frames that a gateway sends.
 
-    It hears its own acknowledgements and commands where both directions share two wires. Raises
-    MalformedFrameError for anything else that is no frame of a node of this version.
+    A gateway receives its own frames where both directions share two wires. Raises
+    MalformedFrameError for anything that is no node's frame of this version.
     """
     if len(body) < _HEAD_START:
         raise MalformedFrameError(_cut_off(body))
@@ -163,9 +164,9 @@ def _decode_readings(
 
 
 def _decode_reading(body: bytes, position: int) -> tuple[FrameReading | None, int]:
-    """Return the reading at a position, None if its quantity or unit has a number not known here.
+    """Return the reading at a position, None if the number of its quantity or unit is unknown.
 
-    The second is the position behind it.
+    The second value is the position after it.
     """
     number, instance, position = body[position], "", position + 1
     if number == INSTANCE:
@@ -185,7 +186,7 @@ def _decode_reading(body: bytes, position: int) -> tuple[FrameReading | None, in
 
 
 def _decode_value(body: bytes, position: int) -> tuple[Value, int]:
-    """Return the value at a position, and the position behind it.
+    """Return the value at a position, and the position after it.
 
     A decimal is the number nearest to mantissa times ten to the exponent; whole ones are exact.
     """
@@ -206,7 +207,7 @@ def _decode_value(body: bytes, position: int) -> tuple[Value, int]:
 
 
 def _text(body: bytes, position: int, least: int, most: int) -> tuple[str, int]:
-    """Return the text at a position, and the position behind it."""
+    """Return the text at a position, and the position after it."""
     size, start = body[position], position + 1
     if not least <= size <= most:
         raise MalformedFrameError(f"text of {size} bytes: {least} to {most} are allowed")
@@ -219,7 +220,7 @@ def _text(body: bytes, position: int, least: int, most: int) -> tuple[str, int]:
 
 
 class Command(IntEnum):
-    """What a node can be told to do."""
+    """The commands of a node."""
 
     READ = 1
     INTERVAL = 2
@@ -230,7 +231,7 @@ class Command(IntEnum):
 
 
 class AnswerStatus(IntEnum):
-    """What a node says of a command."""
+    """The result of a command at a node."""
 
     DONE = 0
     NOT_ALLOWED = 1

@@ -1,4 +1,4 @@
-"""What becomes of a node's frames: published, remembered, and acknowledged after the commit."""
+"""Handles a node's frames: publishes, stores, and acknowledges them after the commit."""
 
 import logging
 from collections import Counter
@@ -19,16 +19,16 @@ from gateway.bridges.serial.serial_frames import FrameDecoder, encode_frame
 from gateway.bridges.supervision.host import Host
 
 NODES_MAX = 64
-"""Nodes of one port that are watched and whose figures are shown; further ones are not."""
+"""Nodes of one port that are watched and have figures; further ones have none."""
 
 DROPPED = "dropped"
-"""Stands in every frame; the others are quantities of heartbeats."""
+"""Part of every frame; the other figures are quantities of heartbeats."""
 
 STARTS_MAX = 16
-"""Starts of one name that are known; the one that began first is forgotten beyond it."""
+"""Starts of one name that are stored; beyond it the earliest is forgotten."""
 
 SILENT_SECONDS = 60.0
-"""After which a start is over, if it was not heard."""
+"""Seconds without a frame after which a start is over."""
 
 HEARTBEAT = ("suppressed", "sensor_failures", "failed_starts", "safe_mode")
 SAFE_MODE = HEARTBEAT[-1]
@@ -37,7 +37,7 @@ logger = logging.getLogger(__name__)
 
 
 class NodeFigures:
-    """Adds up what the nodes said since their starts, as gauges; raises their alarms."""
+    """Adds up the figures of the nodes since their starts, as gauges; raises their alarms."""
 
     def __init__(self, host: Host) -> None:
         self._host = host
@@ -52,7 +52,7 @@ class NodeFigures:
                 self._host.services.alarm(f"node-{node}", "")
 
     def note_dropped(self, node: str, boot: int, dropped: int) -> None:
-        """Take what a frame says; after a new boot id the node counts from zero."""
+        """Add a frame's figure; after a new boot id the node counts from zero."""
         if node not in self._boots and len(self._boots) == NODES_MAX:
             return
         if self._boots.get(node) != boot:
@@ -63,7 +63,7 @@ class NodeFigures:
             self._set(DROPPED, node, dropped)
 
     def note(self, readings: Iterable[Reading]) -> None:
-        """Take what stands in a heartbeat of a node that was noted before."""
+        """Add the figures of a heartbeat of a known node."""
         for each in readings:
             known = each.quantity in HEARTBEAT and each.node in self._boots
             if known and isinstance(each.value, int):
@@ -88,26 +88,26 @@ class NodeFigures:
 
 @dataclass(slots=True)
 class Starts:
-    """The starts of one name, in the order in which they began, with when each was heard."""
+    """The starts of one name in their order, with when each was last heard."""
 
     received_at_of: dict[int, float] = field(default_factory=dict)
     apart: dict[int, str] = field(default_factory=dict)
-    """The instances of the starts beside the first one."""
+    """The instances of all starts but the first."""
     several: bool = False
 
 
 class NodeStarts:
-    """A start that is heard again after a later one has begun is another node's of the same name.
+    """Separates nodes of one name: a start heard again after a later one is another node's.
 
-    As long as both are heard the later one has its boot id as an instance: a frame says nothing
-    else of the board. A start without another beside it is a node that was started again.
+    While both are heard, the later one has its boot id as an instance: a frame has no other
+    identity of the board. A start without another beside it is a restarted node.
     """
 
     def __init__(self) -> None:
         self._nodes: dict[str, Starts] = {}
 
     def instance(self, node: str, boot: int, now: float) -> str:
-        """Return what tells the start from others of its name; empty for one that is alone."""
+        """Return the instance of a start among those of its name; empty for the only one."""
         starts = self._nodes.get(node)
         if starts is None:
             if len(self._nodes) == NODES_MAX:
@@ -132,27 +132,26 @@ class NodeStarts:
 
 
 GROUP_MAX = 8
-"""Frames of a node that wait for their commit, with which it begins at once whatever their class:
-a node sends no more before it has an answer."""
+"""Frames of a node that wait for their commit; that many start it at once in any class: a node
+sends no more before it has an answer."""
 
 WAITING_MAX = 512
-"""Frames of a port that wait for their commit, with which it begins at once."""
+"""Frames of a port that wait for their commit; that many start it at once."""
 
 PARTLY_MAX = 64
-"""Frames of which only the first readings were taken; the oldest is forgotten beyond it."""
+"""Frames of which only the first readings were accepted; beyond it the oldest is forgotten."""
 
 FrameName = tuple[str, int, int]
 """Node id, boot id and sequence number."""
 
 
 class FrameIntake:
-    """Takes what a port in the format `frames` delivers.
+    """Handles the bytes of a port in the format `frames`.
 
     A frame is acknowledged through `answer` once it is on disk, and again whenever it is repeated
-    after that; one that the broker does not take stays without an answer, so that the node sends it
-    again. When the commit begins is said by the durability class of the readings.
-    `on_node` gets the node and boot id of a frame that was taken, `on_answer` a node's answer to a
-    command.
+    after that. A frame that the broker rejects is not answered, so that the node repeats it. The
+    durability class of the readings decides when the commit begins. `on_node` is called with the
+    node and boot id of an accepted frame, `on_answer` with a node's answer to a command.
     """
 
     def __init__(
@@ -178,11 +177,11 @@ class FrameIntake:
         self._starts = NodeStarts()
 
     def restart(self) -> None:
-        """Forget the half of a frame that an unplugged port left."""
+        """Discard a partial frame of an unplugged port."""
         self._decoder = FrameDecoder(self._host.count)
 
     def feed(self, data: bytes) -> None:
-        """Take bytes as they arrived, in any pieces."""
+        """Process bytes as they arrive, in any pieces."""
         for body in self._decoder.feed(data):
             try:
                 frame = decode_frame(body)
@@ -195,7 +194,7 @@ class FrameIntake:
                 self._on_answer(frame)
 
     def _refuse(self, failure: MalformedFrameError) -> None:
-        """Answer what no sending again can mend, so that it does not block the frames behind it."""
+        """Answer a frame that no repetition can correct, so that it does not block later ones."""
         self._host.publisher.reject(str(failure))
         if failure.boot is not None and failure.sequence is not None:
             self._acknowledge(Status.REFUSED, failure.boot, failure.sequence)
@@ -217,12 +216,12 @@ class FrameIntake:
         for reason in refusals:
             self._host.publisher.reject(reason)
         self._remember(name, Status.REFUSED if refusals else Status.STORED, within)
-        if readings and not frame.earlier:  # the name is one that a topic can have
+        if readings and not frame.earlier:  # the name is valid in a topic
             self._on_node(frame.node, frame.boot)
             self._figures.note(readings)
 
     def _check(self, frame: ReadingsFrame) -> tuple[list[Reading], list[str]]:
-        """Return the readings that can be published, and why each other one cannot."""
+        """Return the readings that can be published, and the reasons against the others."""
         now = self._clock.wall_ms()
         time = max(now - frame.age, 0) if frame.wall is None else frame.wall
         apart = ""
@@ -245,9 +244,9 @@ class FrameIntake:
         return readings, refusals
 
     def _publish(self, name: FrameName, readings: list[Reading]) -> tuple[bool, float | None]:
-        """Publish what an earlier sending of the frame did not; return whether all is taken.
+        """Publish what an earlier sending of the frame did not; return whether all is accepted.
 
-        Beside it the shortest time in which a reading has to be on disk, None for `memory`.
+        Also return the shortest time until a reading has to be on disk, None for `memory`.
         """
         published = self._partly.pop(name, 0)
         classes = []
@@ -261,7 +260,7 @@ class FrameIntake:
         return True, min(deadlines, default=None if classes else 0.0)
 
     def _remember(self, name: FrameName, status: Status, within: float | None) -> None:
-        """Remember the frame, and acknowledge it with the commit, which a full group begins."""
+        """Store the frame, and acknowledge it with the commit; a full group starts that."""
         node, boot, sequence = name
         of_node = self._waiting_of_node
         of_node[node] += 1

@@ -1,4 +1,4 @@
-"""What becomes of the bytes of a port: lines, telegrams, or pieces as they are."""
+"""Handles the bytes of a port: as lines, telegrams, or unchanged pieces."""
 
 import logging
 from collections.abc import Callable
@@ -12,22 +12,21 @@ from gateway.bridges.supervision.host import Host
 from gateway.mqtt.reason_codes import FAILURE
 
 TEXT_LINES_A_MINUTE = 60
-"""Lines of a device that go to the log in a minute; further ones are only counted."""
+"""Lines of a device that are logged in a minute; further ones are only counted."""
 
 SHOWN_MAX = 200
 """Characters of such a line."""
 
 HARMLESS = dict.fromkeys(map(ord, "\t\x1b"))
-"""Control characters that text may have: tabs, and those that begin a colour."""
+"""Control characters that text may have: tabs, and the start of colour codes."""
 
 logger = logging.getLogger(__name__)
 
 
 class LineIntake:
-    """Takes what a port delivers line by line.
+    """Handles the lines of a port.
 
-    `node` and `instance` are for lines that name none, or say of which of their fields the names
-    are made.
+    `node` and `instance` apply to lines without these, or name the fields they are made of.
     """
 
     def __init__(self, node: str, host: Host, parse: Parse, instance: str = "") -> None:
@@ -41,11 +40,11 @@ class LineIntake:
         self._text_lines = 0
 
     def restart(self) -> None:
-        """Forget the half of a line that an unplugged port left."""
+        """Discard a partial line of an unplugged port."""
         self._decoder = LineDecoder(self._host.count)
 
     def feed(self, data: bytes) -> None:
-        """Take bytes as they arrived, in any pieces."""
+        """Process bytes as they arrive, in any pieces."""
         for line in self._decoder.feed(data):
             self._receive(line)
 
@@ -83,7 +82,7 @@ class LineIntake:
         )
 
     def _log_text(self, line: bytes) -> None:
-        """Log what a board prints, such as when it starts; anything else is noise and counted."""
+        """Log a board's text, such as at its start; anything else is noise and counted."""
         try:
             text = text_of(line).strip()
         except ValueError:
@@ -101,12 +100,12 @@ class LineIntake:
 
 
 def _shown(text: str) -> str:
-    """Return the beginning of a line as the log can show it."""
+    """Return the beginning of a line in a form for the log."""
     return "".join(each if each.isprintable() else "?" for each in text[:SHOWN_MAX])
 
 
 class TelegramIntake:
-    """Takes what a port delivers; all of it is of `node`, and of `instance` if there is one."""
+    """Handles the telegrams of a port; all are of `node`, and of `instance` if there is one."""
 
     def __init__(
         self, node: str, host: Host, make: Callable[[], TelegramDecoder], instance: str = ""
@@ -118,11 +117,11 @@ class TelegramIntake:
         self._decoder = make()
 
     def restart(self) -> None:
-        """Forget the half of a telegram that an unplugged port left."""
+        """Discard a partial telegram of an unplugged port."""
         self._decoder = self._make()
 
     def feed(self, data: bytes) -> None:
-        """Take bytes as they arrived, in any pieces."""
+        """Process bytes as they arrive, in any pieces."""
         decoder = self._decoder
         for telegram in decoder.feed(data):
             self._publish(telegram)
@@ -150,10 +149,10 @@ class RawIntake:
         self._host = host
 
     def restart(self) -> None:
-        """There is nothing to forget."""
+        """Do nothing: there is no partial data."""
 
     def feed(self, data: bytes) -> None:
-        """Publish bytes as they arrived."""
+        """Publish bytes as they arrive."""
         self._host.received()
         if self._host.send(self._topic, data) >= FAILURE:
             self._host.count("lost")

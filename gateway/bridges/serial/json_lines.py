@@ -9,14 +9,14 @@ from gateway.bridges.readings.written import json_of
 from gateway.bridges.serial.sample import NoReadingError, Sample
 
 OBJECT = (b'{"', b"{'")
-"""What an object begins with, and hardly anything else that a board prints."""
+"""The start of an object; boards rarely print it in text."""
 
 OWN_KEYS = ("node", "instance", "quantity", "value", "unit", *TIME_NAMES)
-"""Keys of a reading by name; others may say of which node it is."""
+"""Keys of a reading by name; further keys may give its node."""
 
 
 def parse_json(line: bytes) -> Sample:
-    """Return what a line says.
+    """Return a line's values.
 
     Raises NoReadingError when it is no JSON object, RefusedReadingError for an object with a
     mistake, and when a key has a type or value that is not allowed.

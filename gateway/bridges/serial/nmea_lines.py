@@ -1,4 +1,4 @@
-"""Sentences of NMEA 0183, which ships, GPS receivers and weather stations speak."""
+"""Sentences of NMEA 0183, the protocol of ships, GPS receivers and weather stations."""
 
 import re
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from gateway.bridges.serial.sample import NoReadingError, Sample
 SENTENCE = re.compile(rb"[$!]([\x20-\x7e]{3,900})\*([0-9A-Fa-f]{2})")
 
 TAG_BLOCK = re.compile(rb"\\([\x20-\x5b\x5d-\x7e]{1,80})\*([0-9A-Fa-f]{2})\\")
-"""What NMEA 0183 4.0 puts before a sentence: its source, its time, its group."""
+"""The prefix of a sentence in NMEA 0183 4.0: its source, its time, its group."""
 
 UNITS = {
     "latitude": "°",
@@ -36,7 +36,7 @@ UNITS = {
     "frequency": "Hz",
     "rotation": "°",
 }
-"""Units of what a sentence says, converted where it has another one."""
+"""Units of a sentence's values, which are converted if it uses others."""
 
 KNOT = 1852 / 3600
 """Metres a second."""
@@ -45,10 +45,10 @@ Fields = dict[str, object]
 
 
 def parse_nmea(line: bytes) -> Sample:
-    """Return what a sentence says; one of a kind that is not known here says nothing.
+    """Return a sentence's values; none for an unknown kind.
 
-    Raises NoReadingError for what is no sentence, RefusedReadingError for one that fails its
-    checksum, or has none.
+    Raises NoReadingError if it is no sentence, RefusedReadingError if its checksum fails or is
+    missing.
     """
     sentence, time = _after_tags(line.strip())
     match = SENTENCE.fullmatch(sentence)
@@ -67,7 +67,7 @@ def parse_nmea(line: bytes) -> Sample:
 
 
 def _after_tags(line: bytes) -> tuple[bytes, int | None]:
-    """Return the sentence behind tag blocks, and the time that one says."""
+    """Return the sentence after tag blocks, and the time in them."""
     time = None
     while match := TAG_BLOCK.match(line):
         _check(match)
@@ -79,7 +79,7 @@ def _after_tags(line: bytes) -> tuple[bytes, int | None]:
 
 
 def _check(match: re.Match[bytes]) -> None:
-    """Raise RefusedReadingError for a checksum that is not right."""
+    """Raise RefusedReadingError if the checksum is wrong."""
     check, right = int(match[2], 16), reduce(xor, match[1])
     if right != check:
         raise RefusedReadingError(f"checksum {check:02X}: {right:02X} is right")
@@ -105,7 +105,7 @@ def _degrees(cell: str, side: str) -> float | None:
 
 
 def _known(**fields: Value | None) -> Fields:
-    """Return what the sentence says: empty cells are what the device does not know."""
+    """Return the non-empty values: an empty cell is unknown to the device."""
     return {name: value for name, value in fields.items() if value is not None}
 
 
@@ -121,7 +121,7 @@ def _gga(cells: list[str]) -> Fields:
 
 
 def _gns(cells: list[str]) -> Fields:
-    """Return a position of several systems, of which one at least has a fix."""
+    """Return a position from several systems, of which at least one has a fix."""
     if not cells[5].strip("N"):
         return {}
     return _known(
@@ -144,7 +144,7 @@ def _rmc(cells: list[str]) -> Fields:
 
 
 def _gll(cells: list[str]) -> Fields:
-    status = cells[5] if len(cells) > 5 else "A"  # version 1.5 has none
+    status = cells[5] if len(cells) > 5 else "A"  # version 1.5 has no status
     if status != "A" or _invalid(cells, 6):
         return {}
     return _known(latitude=_degrees(cells[0], cells[1]), longitude=_degrees(cells[2], cells[3]))
@@ -161,7 +161,7 @@ def _vtg(cells: list[str]) -> Fields:
 
 
 def _invalid(cells: list[str], place: int) -> bool:
-    """Return whether the mode that NMEA 0183 2.3 put there says that nothing is valid."""
+    """Return whether the mode of NMEA 0183 2.3 at this place says that nothing is valid."""
     return len(cells) > place and cells[place] == "N"
 
 
@@ -175,7 +175,7 @@ def _speed(cell: str, unit: str) -> float | None:
 
 
 def _speed_of(cells: list[str]) -> float | None:
-    """Return the first speed of cells with their units, which say the same in several units."""
+    """Return the first speed of cells with their units; they repeat it in several units."""
     for place in range(0, len(cells) - 1, 2):
         speed = _speed(cells[place], cells[place + 1])
         if speed is not None:
@@ -186,7 +186,7 @@ def _speed_of(cells: list[str]) -> float | None:
 MDA_CELLS = 20
 
 WINDS = {"R": "apparent", "T": "true"}
-"""What a moving vessel feels, and what is left of it without its own movement."""
+"""Apparent wind on a moving vessel, and true wind without its movement."""
 
 
 def _mwv(cells: list[str]) -> Fields:
@@ -214,7 +214,7 @@ def _mwd(cells: list[str]) -> Fields:
 
 
 def _mda(cells: list[str]) -> Fields:
-    """Return all that a weather station says in one sentence."""
+    """Return all values of a weather station's sentence."""
     cells = [*cells, *[""] * (MDA_CELLS - len(cells))]
     return _known(
         pressure=_hectopascal(cells[2:4]) or _hectopascal(cells[0:2]),
@@ -277,13 +277,13 @@ XDR: dict[str, tuple[str, dict[str, float]]] = {
     "R": ("volume_flow_rate", {"L": 1.0}),
     "D": ("distance", {"M": 1.0}),
 }
-"""Quantities by the transducer's type, with what a value is multiplied by for each unit."""
+"""Quantities by the transducer's type, with the factor of each unit."""
 
 PLAIN = frozenset({
     *("", "air", "temp", "temperature", "tempair", "temp_air", "airtemp", "air_temp"),
     *("baro", "barometer", "press", "pressure", "hum", "humidity", "rh", "volt", "voltage"),
 })  # fmt: skip
-"""Names of transducers that say no more than the quantity does."""
+"""Names of transducers that add nothing to the quantity."""
 
 
 def _xdr(cells: list[str]) -> Fields:
@@ -303,7 +303,7 @@ def _xdr(cells: list[str]) -> Fields:
 
 
 def _measured(kind: str, value: float, unit: str, name: str) -> tuple[str, float]:
-    """Return the quantity of a transducer, with its name behind it, and its value converted."""
+    """Return the quantity of a transducer with its name appended, and its converted value."""
     if kind == "C" and unit in ("C", "K", "F"):
         return _named("temperature", name), _celsius(value, unit) or 0.0
     quantity, units = XDR.get(kind, ("", {}))

@@ -1,4 +1,4 @@
-"""Commands to the nodes of one line: one at a time for each, sent until the node has answered."""
+"""Commands to the nodes of one line: one at a time for each, repeated until it is answered."""
 
 import asyncio
 import json
@@ -16,28 +16,29 @@ from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode
 
 NODES_MAX = 64
-"""Nodes of one line that can be given commands: those that were heard first."""
+"""Nodes of one line that can receive commands: the first that were heard."""
 
 WAITING_MAX = 16
-"""Commands of one node; the publisher of a further one is told 0x97 (quota exceeded)."""
+"""Commands of one node; a further one is refused with 0x97 (quota exceeded)."""
 
 RESEND_SECONDS = 1.0
-"""After which a command without an answer is sent again."""
+"""Seconds after which an unanswered command is repeated."""
 
 ATTEMPTS = 10
 """Times that a command is sent before its client is told that there was no answer."""
 
 STARTS_MAX = 4
-"""Starts of a node that are known: one of them that is heard again is another node of its name."""
+"""Starts of a node that are stored: if one of them is heard again, two nodes have its name."""
 
 SILENT_SECONDS = 60.0
-"""After which another node of the same name is given the commands."""
+"""Seconds after which another node of the same name receives the commands."""
 
 CLOCK_SECONDS = 3600.0
-"""Between two times that a node's clock is set; a board's is wrong by a fifth of a second then."""
+"""Seconds after which a node's clock is set again; a board's is then wrong by a fifth of a
+second."""
 
 CLOCK_CHECK_SECONDS = 10.0
-"""Between two checks whether the gateway's own clock is synchronized by now."""
+"""Seconds between two checks whether the gateway's own clock is synchronized."""
 
 logger = logging.getLogger(__name__)
 
@@ -52,24 +53,24 @@ WORDS = {
 
 
 class Node:
-    """One node as it was heard last, and what it is told."""
+    """The last known state of one node, and its commands."""
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.boot = -1
         self.numbers: OrderedDict[int, int] = OrderedDict()
-        """Of the last command, by the node's latest starts."""
+        """The last command's number, by the node's latest starts."""
         self.received_at = float("-inf")
-        """When the present start was heard the last time."""
+        """When the present start was last heard."""
         self.clock_due = float("-inf")
         self.orders: deque[Order] = deque()
         self.timer: asyncio.TimerHandle | None = None
         self.update: asyncio.Task[None] | None = None
         self.warned = False
-        """Whether the log says that another node has this name."""
+        """Whether a second node of this name was logged."""
 
     def begin(self, boot: int) -> None:
-        """Take a start for the present one."""
+        """Make a start the present one."""
         self.boot = boot
         self.numbers.setdefault(boot, 0)
         self.numbers.move_to_end(boot)
@@ -77,15 +78,15 @@ class Node:
             self.numbers.popitem(last=False)
 
     def stop(self) -> None:
-        """Send nothing again."""
+        """Repeat nothing any more."""
         if self.timer is not None:
             self.timer.cancel()
 
 
 class NodeCommands:
-    """What is published to `sensors/<node>/command` goes to the node; its answer comes back.
+    """Sends messages on `sensors/<node>/command` to the node; publishes its answers.
 
-    `port` is where the nodes are; `write` sends bytes and returns whether they have left.
+    `port` is where the nodes are; `write` sends bytes and returns whether they were sent.
     """
 
     def __init__(self, host: Host, port: str, write: Callable[[bytes], bool]) -> None:
@@ -103,7 +104,7 @@ class NodeCommands:
                 node.update.cancel()
 
     def received(self, name: str, boot: int) -> None:
-        """Take note that a node is there, in its start `boot`."""
+        """Note that a node is present, in its start `boot`."""
         node = self._nodes.get(name)
         if node is None:
             if len(self._nodes) == NODES_MAX:
@@ -121,7 +122,7 @@ class NodeCommands:
         self._set_clock(node)
 
     def answered(self, answer: Answer) -> None:
-        """Take a node's answer; one to a command that is not on its way means nothing."""
+        """Handle a node's answer; one to a command that is not pending is ignored."""
         for node in self._nodes.values():
             if node.boot == answer.boot and node.orders and node.update is None:
                 order = node.orders[0]
@@ -134,7 +135,7 @@ class NodeCommands:
                     self._finish(node, *WORDS[answer.status])
 
     def _note_conflict(self, node: Node, boot: int, now: float) -> bool:
-        """Return whether a known start is given the commands: two nodes have one name."""
+        """Return whether a known start gets the commands: two nodes have one name."""
         self._host.count("node_conflicts")
         if not node.warned:
             node.warned = True
@@ -155,7 +156,7 @@ class NodeCommands:
             order = parse_order(bytes(message.payload), node.name)
         except RefusedOrderError as failure:
             fields = {**failure.named, "status": "refused", "reason": str(failure)}
-            # the message that is being handled is not yet through
+            # the current message is not completely handled yet
             asyncio.get_running_loop().call_soon(self._answer, node, fields)
             return ReasonCode.PAYLOAD_FORMAT_INVALID
         if len(node.orders) == WAITING_MAX:
@@ -167,7 +168,7 @@ class NodeCommands:
         return ReasonCode.SUCCESS
 
     def _set_clock(self, node: Node) -> None:
-        """Give a node the time, after its start and each hour, while the gateway knows it."""
+        """Set a node's clock after its start and each hour, while the gateway's is synchronized."""
         clock = self._host.services.clock
         now = clock.monotonic()
         if node.orders or now < node.clock_due:
@@ -180,8 +181,11 @@ class NodeCommands:
         self._send(node)
 
     def _go_on_after_restart(self, node: Node) -> None:
-        """Send anew what the start before has not answered; a restart was carried out."""
-        if not node.orders or node.update is not None:  # which restarts it by itself
+        """Resend the command that the start before did not answer.
+
+        A restart command was executed.
+        """
+        if not node.orders or node.update is not None:  # an update restarts it itself
             return
         order = node.orders[0]
         if order.command is Kind.RESTART and order.attempts:
@@ -227,6 +231,6 @@ class NodeCommands:
 
     def _answer(self, node: Node, fields: dict[str, str | int] | dict[str, str]) -> None:
         text = json.dumps(fields, separators=(",", ":"), ensure_ascii=False)
-        payload = text.encode(errors="replace")  # a client's JSON may name half of a character
+        payload = text.encode(errors="replace")  # a client's JSON may contain half a surrogate pair
         if self._host.send(f"sensors/{node.name}/command/answer", payload) >= 0x80:
             self._host.count("answers_lost")

@@ -1,4 +1,4 @@
-"""A command as a client gives it: JSON on `sensors/<node>/command` (docs/serial-protocol.md)."""
+"""A command from a client: JSON on `sensors/<node>/command` (docs/serial-protocol.md)."""
 
 import json
 from collections.abc import Mapping
@@ -24,21 +24,21 @@ INTERVAL_MIN, INTERVAL_MAX = 0.1, 86_400
 """Seconds between two samples."""
 
 IDENTIFY_SECONDS, IDENTIFY_MAX = 10, 60
-"""Seconds for which a board shows itself: by default, and at most."""
+"""Seconds for which a board identifies itself: by default, and at most."""
 
 UPDATE = "update"
-"""The command by which the gateway puts its own version of the program onto the node's board."""
+"""The command that installs the gateway's version of the program on the node's board."""
 
 LIMITS: Mapping[Command, tuple[float, float]] = {
     Command.INTERVAL: (INTERVAL_MIN, INTERVAL_MAX),
     Command.IDENTIFY: (1, IDENTIFY_MAX),
 }
-"""The fewest and most seconds of the commands that take them."""
+"""The fewest and most seconds of the commands with this argument."""
 
 
 @dataclass(slots=True)
 class Order:
-    """A command on its way to a node; `seconds` is its argument, where it has one.
+    """A pending command to a node; `seconds` is its argument, if it has one.
 
     `command` is None for an update, which the gateway itself carries out.
     """
@@ -49,18 +49,18 @@ class Order:
     program: bytes = b""
     """The argument of `install`."""
     quiet: bool = False
-    """Whether the gateway itself gives it, and nobody waits for the answer."""
+    """Whether the gateway itself sends it, and nobody waits for the answer."""
     number: int = 0
-    """What the node knows it by; 0 before it was sent."""
+    """Its number at the node; 0 before it was sent."""
     attempts: int = 0
 
     @property
     def name(self) -> str:
-        """What clients call the command."""
+        """The clients' name of the command."""
         return UPDATE if self.command is None else self.command.name.lower()
 
     def argument(self, clock: Clock) -> bytes:
-        """Return what stands behind the command in its frame."""
+        """Return the command's argument as it is in a frame."""
         if self.command is Command.INSTALL:
             return self.program
         if self.command is Command.INTERVAL:
@@ -71,7 +71,7 @@ class Order:
 
 
 class RefusedOrderError(ValueError):
-    """What a client orders is not allowed; `named` is what the answer calls it by."""
+    """A client's command that is not allowed; `named` is its name in the answer."""
 
     def __init__(self, reason: str, named: Mapping[str, str | int]) -> None:
         super().__init__(reason)
@@ -79,7 +79,7 @@ class RefusedOrderError(ValueError):
 
 
 def parse_order(payload: bytes, node: str) -> Order:
-    """Return what a client orders of a node; raise RefusedOrderError with what is wrong."""
+    """Return a client's command to a node; raise RefusedOrderError with what is wrong."""
     named: dict[str, str | int] = {}
     try:
         fields = _fields(payload)
@@ -147,14 +147,14 @@ GUARD_MAX = 86_400
 """Seconds between two readings that are sent unfiltered."""
 
 GUARD_SECONDS = 3600
-"""The same where the client does not say."""
+"""The same where the client gives none."""
 
 ARGUMENT_MAX = BODY_MAX - 11
-"""Bytes of the argument: a frame holds the command's head besides."""
+"""Bytes of the argument: the frame also holds the command's head."""
 
 
 def install_argument(fields: dict[str, Any], node: str) -> bytes:
-    """Return the argument for the fields of an order, which are taken out; raise ValueError."""
+    """Remove the fields of an order, and return the argument from them; raise ValueError."""
     quantity = fields.pop("quantity", None)
     if not isinstance(quantity, str) or not 1 <= len(quantity.encode()) <= NAME_MAX:
         raise ValueError(f"quantity: a text of 1 to {NAME_MAX} bytes must be given")
@@ -191,7 +191,7 @@ def _hexadecimal(digits: object) -> bytes:
 
 
 def _compiled(where: object, topic: str) -> bytes:
-    """Return what a node can decide of an expression; no bytes for one that is always TRUE."""
+    """Return an expression as a node can evaluate it; no bytes for one that is always TRUE."""
     if not isinstance(where, str):
         raise ValueError("where: an expression is expected")  # noqa: TRY004 - one error for all
     try:

@@ -1,4 +1,4 @@
-"""Data lines of electricity meters: OBIS codes with values, as IEC 62056-21 and -61 have them."""
+"""Data lines of electricity meters: OBIS codes with values, as in IEC 62056-21 and -61."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -15,7 +15,7 @@ NUMBER = re.compile(r"(-?[0-9]+(?:\.[0-9]+)?)(?:\*([A-Za-z0-9³]+))?")
 TIME = re.compile(r"([0-9]{12})([SW]?)")
 
 PRESENT = "255"
-"""Behind a code, what is now; other numbers are values of former months."""
+"""Follows a code for present values; other numbers are values of past months."""
 
 UNITS = {
     "kWh": "kWh",
@@ -57,7 +57,7 @@ PER_PHASE = {
     11: "current",
     12: "voltage",
 }
-"""The same of a phase, whose number is 20, 40 or 60 higher."""
+"""The same of a phase; its number is 20, 40 or 60 higher."""
 
 TOTALS = {
     1: "energy",
@@ -66,21 +66,21 @@ TOTALS = {
     4: "reactive_energy_returned",
     16: "energy_net",
 }
-"""Meters' readings (`C.8.E`), E for a tariff."""
+"""Meter totals (`C.8.E`), E for a tariff."""
 
 OTHER_MEDIA = {
     3: "gas",
     **dict.fromkeys((6, 7, 8), "water"),
     **dict.fromkeys((4, 10, 12), "energy"),
 }
-"""By the type that a meter on the M-Bus has: gas, heat, water, cold (EN 13757-3)."""
+"""By the type of a meter on the M-Bus: gas, heat, water, cold (EN 13757-3)."""
 
 ZONES = {"S": timezone(timedelta(hours=2)), "W": timezone(timedelta(hours=1))}
-"""Summer and winter time of the meters that mark it, which all are in Central Europe."""
+"""Summer and winter time in meters that mark it; all of them are in Central Europe."""
 
 
 def parse(lines: list[str]) -> Iterator[Measured]:
-    """Give what the lines of a telegram measure; one of an unknown code says nothing."""
+    """Yield the values of a telegram's lines; lines with unknown codes have none."""
     matches = [match for match in map(LINE.fullmatch, lines) if match is not None]
     types = dict(_types(matches))
     for match in matches:
@@ -97,7 +97,7 @@ def parse(lines: list[str]) -> Iterator[Measured]:
 
 
 def time_of(lines: list[str]) -> int | None:
-    """Return the milliseconds since 1970 that a telegram says; None for none with a zone."""
+    """Return a telegram's time in milliseconds since 1970; None for one without a zone."""
     for line in lines:
         match = LINE.fullmatch(line)
         if match is None or match["code"] != "1.0.0":
@@ -124,7 +124,7 @@ def _number(values: str) -> tuple[float, str | None] | None:
 
 
 def of_electricity(code: str, value: float, unit: str | None) -> Measured | None:
-    """Return what a code (`C.D.E`) of an electricity meter measures, None for another."""
+    """Return the value of an electricity meter's code (`C.D.E`), None for an unknown one."""
     group, _, rest = code.partition(".")
     if not group.isdecimal():
         return None
@@ -143,7 +143,7 @@ def of_electricity(code: str, value: float, unit: str | None) -> Measured | None
 
 
 def _types(matches: list[re.Match[str]]) -> Iterator[tuple[str, str]]:
-    """Give what meters on the M-Bus measure, by their channels."""
+    """Yield what meters on the M-Bus measure, by their channels."""
     for match in matches:
         kind = match["values"].strip("()")
         if match["medium"] == "0" and match["code"] == "24.1.0" and kind.isdecimal():

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 PARITIES = ("none", "even", "odd")
 
 READ_MAX = 4096
-"""Bytes taken at once: what the kernel keeps for a terminal."""
+"""Bytes read at once: the size of the kernel's terminal buffer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """How a serial line is set up."""
+    """The setup of a serial line."""
 
     baud: int = 115_200
     data_bits: int = 8
@@ -32,7 +32,7 @@ class Line:
 
     @property
     def settings(self) -> dict[str, int | str]:
-        """The same in the words of pyserial."""
+        """The same as pyserial's arguments."""
         parity = self.parity[0].upper()
         bits = {"bytesize": self.data_bits, "stopbits": self.stop_bits}
         return {"baudrate": self.baud, "parity": parity, **bits}
@@ -43,24 +43,24 @@ class PortError(BridgeError):
 
 
 class Port(Protocol):
-    """A line to a node, however it is reached."""
+    """A line to a node, over any connection."""
 
     async def read(self) -> bytes:
         """Return the next bytes, at least one; raises PortError once the line is lost."""
 
     def write(self, data: bytes) -> bool:
-        """Send without waiting; return False when it does not fit or the line is lost."""
+        """Send without waiting; return False when the bytes do not fit or the line is lost."""
 
     def close(self) -> None:
-        """Close at once; what was not yet sent is dropped."""
+        """Close at once; unsent bytes are dropped."""
 
 
 USB = re.compile(r"usb:([0-9a-fA-F]{4}):([0-9a-fA-F]{4})(?::(.+))?")
-"""An adapter by vendor, product and serial number, whatever number the kernel gives it."""
+"""An adapter by vendor, product and serial number, independent of its kernel number."""
 
 
 async def open_port(port: str, line: Line) -> Port:
-    """Open what the configuration names: a path, `usb:...` or a URL; raises PortError."""
+    """Open a configured port: a path, `usb:...` or a URL; raises PortError."""
     if "://" in port:
         from gateway.bridges.serial.remote_port import open_remote
 
@@ -71,8 +71,8 @@ async def open_port(port: str, line: Line) -> Port:
 class SerialPort:
     """An open port, locked against other programs that lock it too.
 
-    pyserial opens and sets it up. Reading and writing use its descriptor, because pyserial's own
-    use select(), which fails for descriptors above 1023, and a broker has thousands.
+    pyserial opens and configures it. Reading and writing use its descriptor, because pyserial's own
+    calls use select(), which fails for descriptors above 1023, and a broker has thousands.
     """
 
     def __init__(self, serial: "Serial") -> None:
@@ -87,7 +87,7 @@ class SerialPort:
     @classmethod
     async def open(cls, path: str, line: Line) -> "SerialPort":
         """Open and lock the device at `path`; raises PortError when that fails."""
-        # In a thread, because a USB adapter may take long to answer.
+        # In a thread, because a USB adapter may answer slowly.
         return cls(await asyncio.to_thread(_open, path, line))
 
     async def read(self) -> bytes:
@@ -97,7 +97,7 @@ class SerialPort:
         self._unread.clear()
         if self._lost is None:
             self._arrived.clear()
-            if len(data) >= READ_MAX:  # it was paused
+            if len(data) >= READ_MAX:  # reading was paused
                 self._loop.add_reader(self._descriptor, self._receive)
         elif not data:
             raise self._lost
@@ -106,22 +106,22 @@ class SerialPort:
     def write(self, data: bytes) -> bool:
         """Hand `data` to the kernel; return False when it does not fit there or the port is gone.
 
-        What did not fit is dropped: the kernel's buffer is the only queue.
+        Bytes that do not fit are dropped: the kernel's buffer is the only queue.
         """
         try:
             return os.write(self._descriptor, data) == len(data)
-        except OSError:  # the reader meets the same and closes the port
+        except OSError:  # the reader gets the same error and closes the port
             return False
 
     def close(self) -> None:
-        """Close at once; what was not yet sent is dropped."""
+        """Close at once; unsent bytes are dropped."""
         self._loop.remove_reader(self._descriptor)
         with contextlib.suppress(OSError, termios.error):  # unplugged: there is nothing to drop
             self._serial.reset_output_buffer()  # otherwise closing waits until all has been sent
         self._serial.close()
 
     def _receive(self) -> None:
-        """Take what the kernel has; no more than READ_MAX bytes wait for `read`."""
+        """Read the kernel's bytes; at most READ_MAX bytes wait for `read`."""
         try:
             data = os.read(self._descriptor, READ_MAX)
         except OSError as failure:
@@ -152,7 +152,7 @@ def _open(path: str, line: Line) -> "Serial":
 
 
 def find_device(port: str) -> str:
-    """Return the path of a port: where the adapter that `usb:...` names is now, else `port`."""
+    """Return the path of a port: for `usb:...` the adapter's present one, else `port`."""
     wanted = USB.fullmatch(port)
     if wanted is None:
         return port
@@ -171,14 +171,14 @@ def find_device(port: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PluggedIn:
-    """A port and what the adapter or board says of itself."""
+    """A port and the description of its adapter or board."""
 
     port: str
     title: str
 
 
 def plugged_in() -> list[PluggedIn]:
-    """Return the USB serial ports of this computer, by the path that stays where there is one."""
+    """Return the USB serial ports of this computer, by their stable path if there is one."""
     from serial.tools.list_ports import comports
 
     found = (each for each in comports(include_links=True) if each.vid is not None)

@@ -1,4 +1,4 @@
-"""Lines that a regular expression takes apart, in time that grows with the line and no faster."""
+"""Lines that are parsed by a regular expression, in linear time."""
 
 from gateway.bridges.readings.event_time import named_time
 from gateway.bridges.readings.written import text_of
@@ -8,11 +8,11 @@ from gateway.extras import how_to_install
 
 GROUPS_MAX = 64
 MEMORY_MAX = 1 << 20
-"""Bytes that an expression may take when it is compiled."""
+"""Memory of a compiled expression, bytes."""
 
 
 def check_pattern(pattern: str) -> None:
-    """Raise ValueError if the expression cannot be used; without re2 nothing is known of it."""
+    """Raise ValueError if the expression cannot be used; without re2 it is not checked."""
     try:
         compile_pattern(pattern)
     except BridgeError:
@@ -20,10 +20,10 @@ def check_pattern(pattern: str) -> None:
 
 
 def compile_pattern(pattern: str, decimal: str = ".") -> Parse:
-    """Return what takes a line apart by named groups; `node`, `instance` and `time` are known.
+    """Return a parser with named groups; `node`, `instance` and `time` have their meaning.
 
-    RE2 has no backtracking, so that no line takes long. Raises ValueError for an expression that
-    is none or has no named group, BridgeError if re2 is not installed.
+    RE2 does not backtrack, so no line takes long. Raises ValueError for an invalid expression or
+    one without named groups, BridgeError if re2 is not installed.
     """
     try:
         import re2

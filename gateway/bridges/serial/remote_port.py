@@ -1,4 +1,4 @@
-"""Ports that are not at this board: over a network, or two topics of the gateway's own broker."""
+"""Ports elsewhere: over a network, or two topics of the gateway's own broker."""
 
 import asyncio
 import contextlib
@@ -17,26 +17,26 @@ if TYPE_CHECKING:
 
 
 OPEN_TIMEOUT = 10.0
-"""Seconds until the far end must have answered."""
+"""Seconds within which the remote end must answer."""
 
 UNSENT_MAX = 64 * 1024
-"""Bytes that wait for the network; what does not fit is dropped."""
+"""Bytes that wait for the network; bytes that do not fit are dropped."""
 
 UNREAD_MAX = 64
-"""Pieces read ahead from an RFC 2217 server; then its thread waits."""
+"""Pieces read ahead from an RFC 2217 server; beyond them its thread waits."""
 
 UNWRITTEN_MAX = 16
-"""Writes to an RFC 2217 server under way; a further one is dropped."""
+"""Unfinished writes to an RFC 2217 server; a further one is dropped."""
 
 READ_TIMEOUT = 0.2
-"""Seconds after which the reading thread looks whether it is to end."""
+"""Seconds after which the reading thread checks whether it is to end."""
 
 DEAD_AFTER = 30
-"""Seconds after which a far end that answers nothing is given up: TCP keep-alive, three tries."""
+"""Seconds after which a silent remote end is disconnected: TCP keep-alive, three tries."""
 
 
 def check_url(url: str) -> None:
-    """Raise ValueError for a URL that names no port at a host."""
+    """Raise ValueError for a URL without a port at a host."""
     allowed = "socket://host:port or rfc2217://host:port"
     try:
         parts = urlsplit(url)
@@ -48,7 +48,7 @@ def check_url(url: str) -> None:
 
 
 async def open_remote(url: str, line: Line) -> Port:
-    """Connect; raises PortError when nobody answers within OPEN_TIMEOUT."""
+    """Connect; raises PortError without an answer within OPEN_TIMEOUT."""
     try:
         async with asyncio.timeout(OPEN_TIMEOUT):
             if url.startswith("socket://"):
@@ -57,12 +57,12 @@ async def open_remote(url: str, line: Line) -> Port:
     except TimeoutError:
         raise PortError(f"no answer within {OPEN_TIMEOUT:g} s") from None
     except OSError as failure:
-        number = failure.errno or 0  # below 0 for a name that is not found
+        number = failure.errno or 0  # below 0 for an unknown host name
         raise PortError(os.strerror(number) if number > 0 else str(failure)) from failure
 
 
 class SocketPort:
-    """A TCP connection whose bytes are those of the line."""
+    """A TCP connection that carries the bytes of the line."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
@@ -91,7 +91,7 @@ class SocketPort:
         return data
 
     def write(self, data: bytes) -> bool:
-        """Send; return False when too much waits already or the connection is lost."""
+        """Send; return False when too many bytes wait already or the connection is lost."""
         transport = self._writer.transport
         if transport.is_closing() or transport.get_write_buffer_size() + len(data) > UNSENT_MAX:
             return False
@@ -104,7 +104,7 @@ class SocketPort:
 
 
 class Rfc2217Port:
-    """A port that a server sets up and passes on (RFC 2217); pyserial speaks to it in a thread."""
+    """A port of an RFC 2217 server; pyserial communicates with it in a thread."""
 
     def __init__(self, serial: "Serial") -> None:
         self._serial = serial
@@ -116,7 +116,7 @@ class Rfc2217Port:
 
     @classmethod
     async def open(cls, url: str, line: Line) -> "Rfc2217Port":
-        """Connect and set the line up; raises PortError."""
+        """Connect and configure the line; raises PortError."""
         return cls(await asyncio.to_thread(_open_url, url, line))
 
     async def read(self) -> bytes:
@@ -127,7 +127,7 @@ class Rfc2217Port:
         return piece
 
     def write(self, data: bytes) -> bool:
-        """Send from another thread; return False when too many writes are under way."""
+        """Send from another thread; return False when too many writes are unfinished."""
         if self._closed or self._writing >= UNWRITTEN_MAX:
             return False
         self._writing += 1
@@ -137,11 +137,11 @@ class Rfc2217Port:
     def close(self) -> None:
         """Let the thread end and close the connection."""
         self._closed = True
-        while not self._pieces.empty():  # the thread may wait for room
+        while not self._pieces.empty():  # the thread may wait for space in the queue
             self._pieces.get_nowait()
 
     def _send(self, data: bytes) -> None:
-        with contextlib.suppress(OSError):  # the reader meets the same
+        with contextlib.suppress(OSError):  # the reader gets the same error
             self._serial.write(data)
 
     def _sent(self, _: "asyncio.Future[None]") -> None:
@@ -160,7 +160,7 @@ class Rfc2217Port:
             connection = getattr(self._serial, "_socket", None)
             with contextlib.suppress(OSError):
                 self._serial.close()
-            if connection is not None:  # pyserial leaves it open if the far end closed it first
+            if connection is not None:  # pyserial leaves it open if the remote end closed it first
                 connection.close()
 
     def _put(self, piece: bytes | PortError) -> None:
@@ -181,11 +181,11 @@ def _open_url(url: str, line: Line) -> "Serial":
 SCHEME = "topic://"
 
 WAITING_MAX = 65_536
-"""Bytes that wait to be read; a message for which there is no room is refused."""
+"""Bytes that wait to be read; a message that does not fit is refused."""
 
 
 class TopicPort:
-    """Hears what nodes publish to `<topic>/up`, and publishes to `<topic>/down`, both at QoS 0."""
+    """Receives what nodes publish on `<topic>/up`, and publishes on `<topic>/down`, at QoS 0."""
 
     def __init__(self, url: str, host: Host) -> None:
         topic = url.removeprefix(SCHEME)
@@ -205,11 +205,11 @@ class TopicPort:
         return data
 
     def write(self, data: bytes) -> bool:
-        """Publish; return False when the broker does not take it."""
+        """Publish; return False when the broker rejects it."""
         return self._host.send(self._down, data, qos=0) < 0x80
 
     def close(self) -> None:
-        """Hear nothing any more."""
+        """Unsubscribe."""
         self._end()
 
     def _receive(self, message: Message) -> ReasonCode:

@@ -1,4 +1,4 @@
-"""What one line or telegram says: its readings, and of which node and time."""
+"""The readings of one line or telegram, with their node and time."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -9,15 +9,14 @@ from gateway.bridges.readings.written import number_or_text, number_with_unit
 
 
 class NoReadingError(ValueError):
-    """A line in which there are no readings, such as what a board prints when it starts."""
+    """A line without readings, such as a board's text at its start."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Named values for the reading map, or with `reading` (quantity, value, unit) as they are.
+    """Named values for the reading map, or with `reading` a finished (quantity, value, unit).
 
-    `node` and `time` (milliseconds since 1970) are None where the line does not say, `instance` is
-    empty.
+    `node` and `time` (milliseconds since 1970) are None, and `instance` empty, if not given.
     """
 
     fields: dict[str, object]
@@ -25,12 +24,12 @@ class Sample:
     time: int | None = None
     reading: tuple[str, Value, str | None] | None = None
     units: Mapping[str, str] = field(default_factory=dict)
-    """Units of `fields`, as far as the format says them; an empty one says that there is none."""
+    """Units of `fields`, where the format gives them; an empty one means that there is none."""
     instance: str = ""
 
 
 Parse = Callable[[bytes], Sample]
-"""Raises NoReadingError for a line that is none, RefusedReadingError for a bad one."""
+"""Raises NoReadingError for a line without readings, RefusedReadingError for a bad one."""
 
 
 Name = TypeVar("Name")
@@ -60,18 +59,18 @@ class Measured(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Telegram:
-    """Values that were taken together; `time` is milliseconds since 1970, None if it says none."""
+    """Values measured together; `time` is milliseconds since 1970, None if it has none."""
 
     values: tuple[Measured, ...]
     time: int | None = None
 
 
 class TelegramDecoder(Protocol):
-    """Finds telegrams; what fails its check is counted in `failed`, and none of it is given."""
+    """Finds telegrams; those that fail their check are counted in `failed` and dropped."""
 
     failed: int
     skipped: int
     """Bytes that belong to no telegram."""
 
     def feed(self, data: bytes) -> Iterable[Telegram]:
-        """Give the telegrams that `data` ends."""
+        """Yield the telegrams that `data` completes."""

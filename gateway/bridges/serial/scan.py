@@ -1,4 +1,4 @@
-"""What is on serial ports: listens at the usual speeds until a format fits what comes."""
+"""Finds formats on serial ports: listens at the usual speeds until one fits."""
 
 import asyncio
 import contextlib
@@ -30,34 +30,34 @@ from gateway.bridges.serial.sml import SmlDecoder
 from gateway.bridges.serial.vedirect import VeDirectDecoder
 
 BAUDS = (115_200, 9_600, 19_200, 4_800, 38_400, 57_600, 2_400)
-"""Speeds at which a port is listened to, the most usual first."""
+"""Speeds to listen at, the most usual first."""
 
 SECONDS = 4.0
-"""How long a speed is listened to; a meter that sends each ten seconds needs more."""
+"""Seconds to listen at a speed; a meter that sends every ten seconds needs more."""
 
 SHOWN_MAX = 8
-"""Values that a comment shows."""
+"""Values shown in a comment."""
 
 LINES_LEAST = 2
-"""Lines with readings that make a format: one may be chance, or its first half is missing."""
+"""Lines with readings that prove a format: one may be chance, or miss its first half."""
 
 Keys = dict[str, object]
 """Keys of a `[[serial]]` table beside `port` and `baud`."""
 
 
 class Seen(NamedTuple):
-    """A format that fits, and what was seen of it."""
+    """A format that fits, and what it contained."""
 
     keys: Keys
     comments: tuple[str, ...]
 
 
 SEPARATORS = ((";", ","), ("\t", ","), (",", "."), (";", "."), ("\t", "."))
-"""Separators of CSV, each with what stands before a fraction."""
+"""Separators of CSV, each with its decimal separator."""
 
 
 async def scan_ports(options: ScanOptions) -> list[FoundTable]:
-    """Return a table for each port on which something is understood."""
+    """Return a table for each port with a format that fits."""
     places = options.places or tuple(each.port for each in plugged_in())
     if not places:
         options.report("no USB serial port is plugged in; name a port to listen to another")
@@ -115,7 +115,7 @@ def _table(name: str, baud: int, seen: Seen) -> FoundTable:
 
 
 class Detector:
-    """Finds the format of what comes; frames and telegrams, which have checks, count at once."""
+    """Finds the format of the bytes; frames and telegrams, which have checks, count at once."""
 
     def __init__(self) -> None:
         self.received = 0
@@ -128,7 +128,7 @@ class Detector:
         }
         self._lines = LineDecoder(_count_nothing)
         self._rows: Counter[tuple[str, str, int]] = Counter()
-        """How many lines were so many numbers with a separator and a decimal sign."""
+        """Number of lines by their number of cells, separator and decimal separator."""
         self._texts: list[tuple[Keys, Parse, list[Sample]]] = [
             ({"format": "nmea"}, parse_nmea, []),
             ({"format": "json"}, parse_json, []),
@@ -136,12 +136,12 @@ class Detector:
         ]
 
     def feed(self, data: bytes) -> Seen | None:
-        """Return what was found, None while it is not yet known."""
+        """Return the format found, None while it is not yet known."""
         self.received += len(data)
         return self._frame(data) or self._telegram(data) or self._text(data)
 
     def guess(self) -> Seen | None:
-        """Return what fits a single line, or rows of numbers without a header; None if nothing."""
+        """Return a format for a single line, or for rows of numbers without a header, or None."""
         for keys, _, samples in self._texts:
             if samples:
                 return _seen(keys, samples)
@@ -190,7 +190,7 @@ class Detector:
 
 
 def _count_nothing(_name: str, _number: int) -> None:
-    """Let what belongs to no format pass: it may belong to another one."""
+    """Ignore bytes that do not belong to this format: they may belong to another one."""
 
 
 def _csv(separator: str, decimal: str) -> Parse:
@@ -203,7 +203,7 @@ def _csv_keys(separator: str, decimal: str) -> Keys:
 
 
 def _seen(keys: Keys, samples: list[Sample]) -> Seen:
-    """Return the keys for lines, with what they say and what a person should add."""
+    """Return the keys for lines, with their values and notes for a person."""
     sample = samples[-1]
     found = NO_MAP.readings(sample.fields, sample.units)
     values = [" ".join(filter(None, (each.quantity, str(each.value), each.unit))) for each in found]

@@ -1,4 +1,4 @@
-"""A serial port to readings: opened and read until it is lost; the supervisor opens it again."""
+"""A serial port to readings: read until it is lost; the supervisor opens it again."""
 
 import os
 from collections.abc import Callable
@@ -27,20 +27,20 @@ from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode
 
 RETRY = (0.25, 1.25, 1.0)
-"""Seconds, growth and most seconds between two tries: a node is read within 2 s of its plugging."""
+"""Seconds, growth and most seconds between two tries: a plugged-in node is read within 2 s."""
 
 COMMAND_MAX = 512
 """Bytes of a command that is written as a line."""
 
 
 class Intake(Protocol):
-    """What takes the bytes of a port, by its format."""
+    """Processes the bytes of a port, by its format."""
 
     def restart(self) -> None:
-        """Forget the half of something that an unplugged port left."""
+        """Discard partial data of an unplugged port."""
 
     def feed(self, data: bytes) -> None:
-        """Take bytes as they arrived, in any pieces."""
+        """Process bytes as they arrive, in any pieces."""
 
 
 DECODERS: dict[str, Callable[[], TelegramDecoder]] = {
@@ -49,7 +49,7 @@ DECODERS: dict[str, Callable[[], TelegramDecoder]] = {
     "d0": D0Decoder,
     "sml": SmlDecoder,
 }
-"""What finds telegrams of a format."""
+"""Finds telegrams of a format."""
 
 
 class SerialBridge:
@@ -66,11 +66,11 @@ class SerialBridge:
 
     @property
     def _command_node(self) -> str:
-        """Whose commands are written: the bridge's where each line has its own node."""
+        """The node whose commands are written: the bridge's where each line has its own node."""
         return self._host.name if NameTemplate(self._node).fields else self._node
 
     async def run(self) -> None:
-        """Read the port until it is lost, for which PortError is raised."""
+        """Read the port until it is lost, then raise PortError."""
         port = self._port = await self._open()
         try:
             self._intake.restart()
@@ -116,7 +116,7 @@ class SerialBridge:
         return parse_json
 
     def _answer(self, acknowledgement: bytes) -> None:
-        """Send to the node; an answer that cannot leave is asked for by the next sending."""
+        """Send to the node; the node's next sending asks again for an answer that was lost."""
         if self._port is None or not self._port.write(acknowledgement):
             self._host.count("acknowledgements_dropped")
 
@@ -124,9 +124,9 @@ class SerialBridge:
         return self._port is not None and self._port.write(data)
 
     def _write_line(self, command: Message) -> ReasonCode:
-        """Write a command as it is or, where lines are spoken, as a line.
+        """Write a command unchanged or, for line formats, as a line.
 
-        The publisher is told by the reason code whether it has left.
+        The reason code says whether it was sent.
         """
         end = b"" if self._settings.format == "raw" else b"\n"
         payload = bytes(command.payload)

@@ -1,4 +1,4 @@
-"""Frames and lines on a serial line: bytes in any pieces to checked bodies or to lines.
+"""Frames and lines on a serial line: splits a byte stream into checked bodies or lines.
 
 docs/serial-protocol.md, section "On the wire".
 """
@@ -11,23 +11,23 @@ Count = Callable[[str, int], None]
 """Raises a counter of the bridge."""
 
 BODY_MAX = 240
-"""Bytes of a frame before check and stuffing; a longer body belongs to no frame."""
+"""Bytes of a frame before check and stuffing; a longer body is no frame."""
 
 CHECK_BYTES = 4
-"""Bytes of the CRC-32 behind the body, the low byte first."""
+"""Bytes of the CRC-32 after the body, in little-endian order."""
 
 STUFFED_MAX = BODY_MAX + CHECK_BYTES + 1
-"""Bytes between two zeros: stops a line at the wrong baud rate from filling the memory."""
+"""Bytes between two zeros: limits memory on a line at the wrong baud rate."""
 
 LINE_MAX = 1024
-"""Bytes of a line: stops a device that never ends one from filling the memory."""
+"""Bytes of a line: limits memory if a device never ends one."""
 
 DATA_MAX = 253
 """Bytes that fit one block of stuffing; frames are shorter, so the protocol never needs two."""
 
 
 class StuffingError(ValueError):
-    """Bytes that the stuffing of no data gives."""
+    """Bytes that no stuffing yields."""
 
 
 def stuff(data: bytes) -> bytes:
@@ -45,7 +45,7 @@ def stuff(data: bytes) -> bytes:
 
 
 def unstuff(stuffed: bytes) -> bytes:
-    """Return what `stuff` was given; raises StuffingError when no data gives these bytes."""
+    """Return the data that `stuff` stuffed; raises StuffingError for bytes that it never yields."""
     runs = []
     position = 0
     while position < len(stuffed):
@@ -58,14 +58,14 @@ def unstuff(stuffed: bytes) -> bytes:
 
 
 def encode_frame(body: bytes) -> bytes:
-    """Return `body` as it goes on the wire, between two zero bytes."""
+    """Return `body` in its wire form, between two zero bytes."""
     return b"\0" + stuff(body + crc32(body).to_bytes(CHECK_BYTES, "little")) + b"\0"
 
 
 class Splitter:
-    """Cuts a stream at a delimiter; a piece that grows beyond `limit` is skipped to its end.
+    """Splits a stream at a delimiter; a piece longer than `limit` is skipped to its end.
 
-    What is skipped is counted as `garbage_bytes`.
+    Skipped bytes are counted as `garbage_bytes`.
     """
 
     def __init__(self, delimiter: bytes, limit: int, count: Count) -> None:
@@ -76,7 +76,7 @@ class Splitter:
         self._overlong = False
 
     def feed(self, data: bytes) -> list[bytes]:
-        """Return the pieces that `data` ends, without delimiters, the empty ones left out."""
+        """Return the pieces that `data` completes, without delimiters and empty pieces."""
         *ended, pending = (self._pending + data).split(self._delimiter)
         pieces, skipped = [], 0
         for piece in ended:
@@ -95,7 +95,7 @@ class Splitter:
 
 
 class FrameDecoder:
-    """Finds the frames in what a line delivers; counts what is none."""
+    """Finds the frames in a stream; other bytes are counted."""
 
     def __init__(self, count: Count) -> None:
         self._count = count
@@ -120,13 +120,13 @@ class FrameDecoder:
 
 
 class LineDecoder:
-    """Finds the lines in what a port delivers; what is too long to be one is counted."""
+    """Finds the lines in a stream; too long ones are counted."""
 
     def __init__(self, count: Count) -> None:
         self._splitter = Splitter(b"\n", LINE_MAX, count)
 
     def feed(self, data: bytes) -> list[bytes]:
-        """Return the lines that `data` ends, without line ends, empty ones left out.
+        """Return the lines that `data` completes, without line ends and empty lines.
 
         A line ends at a line feed, a carriage return, or both. A byte order mark is left out.
         """

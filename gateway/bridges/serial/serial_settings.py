@@ -20,7 +20,7 @@ USUAL_LINES = {
 }
 
 NAME_MAX = 64
-"""Characters of a bridge's name that is made of its port's."""
+"""Characters of a bridge's name that is derived from its port's."""
 
 
 def port(value: object) -> str:
@@ -34,7 +34,7 @@ def port(value: object) -> str:
 
 
 def check_topic(topic: str) -> None:
-    """Raise ValueError for what cannot begin the name of a topic."""
+    """Raise ValueError for text that cannot begin a topic."""
     if not topic.strip("/") or topic.startswith("$") or set(topic) & {"+", "#"}:
         raise ValueError("topic://<topic>, such as topic://nodes/barn1, without + and #")
 
@@ -104,7 +104,7 @@ class SerialSettings(BridgeSettings):
     pattern: str | None = key(text, "expression of `regex` (RE2) with named groups", None)
 
     def __post_init__(self) -> None:
-        """Raise ValueError for keys that do not go together."""
+        """Raise ValueError for keys that contradict each other."""
         if (self.format == "regex") != (self.pattern is not None):
             raise ValueError('pattern must be given with format = "regex", and only there')
         if self.columns and self.format != "csv":
@@ -125,7 +125,7 @@ class SerialSettings(BridgeSettings):
 
     @property
     def line(self) -> Line:
-        """How the port is set up."""
+        """The setup of the port."""
         usual = USUAL_LINES.get(self.format, Line())
         return Line(
             self.baud or usual.baud,
@@ -136,7 +136,7 @@ class SerialSettings(BridgeSettings):
 
 
 def port_name(port: str) -> str:
-    """Return the port's base name as topics show it: `+` and `#` cannot stand in one."""
+    """Return the port's base name for topics: `+` and `#` are not allowed there."""
     name = port.partition("://")[2] if "://" in port else PurePath(port).name
     for forbidden in "/+#":
         name = name.replace(forbidden, "_")

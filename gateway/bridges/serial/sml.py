@@ -1,4 +1,4 @@
-"""SML, what most German electricity meters send by their optical port, with a CRC-16.
+"""SML, the protocol of most German electricity meters' optical ports, with a CRC-16.
 
 BSI TR-03109-1, annex IV, "Smart Message Language", version 1.04: transport version 1, and the list
 of values of a GetList response.
@@ -49,7 +49,7 @@ class SmlDecoder:
         self._pending = bytearray()
 
     def feed(self, data: bytes) -> Iterator[Telegram]:
-        """Give the telegrams that `data` ends."""
+        """Yield the telegrams that `data` completes."""
         self._pending += data
         while (whole := self._next()) is not None:
             check = int.from_bytes(whole[-2:], "little")
@@ -93,7 +93,7 @@ class SmlDecoder:
 def _values(content: bytes) -> Iterator[Measured]:
     place = 0
     while place < len(content):
-        if content[place] == 0:  # the end of a message, or what fills the last word
+        if content[place] == 0:  # the end of a message, or padding of the last word
             place += 1
             continue
         message, place = _read(content, place, 0)
@@ -121,7 +121,7 @@ def _entry(entry: Any) -> Iterator[Measured]:
 
 
 def _read(data: bytes, place: int, depth: int) -> tuple[Any, int]:
-    """Return the element at a place, and the place behind it; raise ValueError, IndexError."""
+    """Return the element at a place, and the place after it; raise ValueError, IndexError."""
     if depth > DEPTH_MAX:
         raise ValueError(f"more than {DEPTH_MAX} lists in lists")
     first = data[place]

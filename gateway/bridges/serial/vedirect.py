@@ -1,7 +1,7 @@
 """VE.Direct, the text protocol of Victron's chargers, inverters and battery monitors.
 
-Victron Energy, "VE.Direct Protocol", version 3.33: a block is lines of a name, a tab and a value;
-its last is `Checksum`, whose byte makes the sum of all bytes of the block zero.
+Victron Energy, "VE.Direct Protocol", version 3.33: a block is lines of a name, a tab and a value.
+The last one is `Checksum`, whose byte makes the sum of all bytes of the block zero.
 """
 
 from collections.abc import Callable, Iterator
@@ -14,7 +14,7 @@ BLOCK_MAX = 2_048
 """Bytes of a block; the longest has some 22 lines."""
 
 HEX_START, HEX_END = b":", b"\n"
-"""A message of the other protocol may stand between lines, and counts in no sum."""
+"""A message of the other protocol, between lines; no sum includes it."""
 
 
 def _scaled(quantity: str, unit: str | None, digits: int = 0, instance: str = "") -> "Read":
@@ -84,7 +84,7 @@ FIELDS: dict[str, Read] = {
     "DC_IN_P": _scaled("power", "W", 0, "dc_in"),
     "WARN": _number("warning_reason"),
 }
-"""What is measured; other fields say what the device is, or keep its history."""
+"""The measured fields; others describe the device or its history."""
 
 
 class VeDirectDecoder:
@@ -95,10 +95,10 @@ class VeDirectDecoder:
         self.skipped = 0
         self._pending = bytearray()
         self._whole = False
-        """Whether what is pending begins with a block's first byte."""
+        """Whether the pending bytes begin with a block's first byte."""
 
     def feed(self, data: bytes) -> Iterator[Telegram]:
-        """Give the blocks that `data` ends."""
+        """Yield the blocks that `data` completes."""
         self._pending += data
         while (end := self._pending.find(END) + len(END) + 1) > len(END):
             if end > len(self._pending):
@@ -110,7 +110,7 @@ class VeDirectDecoder:
                 yield _read(block[: -len(END) - 1])
             elif whole:
                 self.failed += 1
-            else:  # it began before anybody heard it
+            else:  # its start was not received
                 self.skipped += len(block)
         if len(self._pending) > BLOCK_MAX:
             self.skipped += len(self._pending)
@@ -119,7 +119,7 @@ class VeDirectDecoder:
 
 
 def _without_hex(block: bytes) -> bytes:
-    """Return a block without messages of the other protocol, which begin behind a line or end."""
+    """Return a block without messages of the other protocol, which begin a line."""
     place = 0
     while (start := block.find(HEX_START, place)) >= 0:
         end = block.find(HEX_END, start)
@@ -138,7 +138,7 @@ def _read(block: bytes) -> Telegram:
         read = FIELDS.get(name.upper())
         try:
             measured = None if read is None else read(text.strip())
-        except (ValueError, KeyError):  # a value that this device writes in another way
+        except (ValueError, KeyError):  # a value that this device writes in another form
             continue
         if measured is not None:
             values.append(measured)

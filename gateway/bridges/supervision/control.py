@@ -1,4 +1,4 @@
-"""What can be written, and how a person is offered it: a switch, a number, a choice, a button."""
+"""A value that can be written, and its control: a switch, a number, a choice or a button."""
 
 import json
 import math
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """What is published to `<topic of the series>/set` is written.
+    """A value that is written by messages on `<topic of the series>/set`.
 
     `platform` is Home Assistant's: `switch` takes `on` and `off`, `number` a number from `minimum`
     to `maximum` by `step`, `select` one of `options`, and `button` `press`.
@@ -31,7 +31,7 @@ NO_OPTIONS: Mapping[str, float] = {}
 
 
 def parse_number(payload: bytes, options: Mapping[str, float] = NO_OPTIONS) -> float:
-    """Return what a message says: a number, `on`, `off` or an option, alone or as `{"value":…}`.
+    """Return a message's number: a number, `on`, `off` or an option, alone or as `{"value":…}`.
 
     Raises ValueError for anything else.
     """

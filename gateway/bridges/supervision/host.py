@@ -1,4 +1,4 @@
-"""What the gateway is to one bridge: readings and figures go there, messages come from it."""
+"""The gateway's interface to one bridge: it publishes readings and figures, receives messages."""
 
 import logging
 from collections import Counter
@@ -20,7 +20,7 @@ from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode
 
 TROUBLES_MAX = 256
-"""Devices, and parts of them, whose trouble is shown; that of further ones is only logged."""
+"""Devices, and parts of them, whose trouble is shown; trouble of further ones is only logged."""
 
 NOT_STARTED = "not yet started"
 
@@ -28,9 +28,9 @@ logger = logging.getLogger(__name__)
 
 
 class Host:
-    """One bridge's side of the gateway; `name` tells it apart from others of its kind.
+    """One bridge's side of the gateway; `name` is unique within its kind.
 
-    `services` are the parts of the application themselves, for bridges that need more.
+    `services` are the parts of the application, for bridges that need more.
     """
 
     def __init__(
@@ -51,18 +51,18 @@ class Host:
         self.publisher = ReadingPublisher(kind, name, services, retain=retain)
         self.silence = Silence(silence)
         self.received_at: float | None = None
-        """When something came the last time, monotonic seconds."""
+        """When the bridge last received something, monotonic seconds."""
         self.counted: Counter[str] = Counter()
-        """What this bridge counted, by the names of its kind's counters."""
+        """The bridge's counters, by the names of its kind."""
         self._ends: list[Callable[[], None]] = []
         self._troubles: dict[str, str] = {}
         self.show("restarts", 0)
         self.waiting(NOT_STARTED)
 
     def publish(self, reading: Reading, source: str = "") -> bool:
-        """Publish a reading; return whether the broker took it.
+        """Publish a reading; return whether the broker accepted it.
 
-        `source` says what the bridge reads it from: two sources of one series are kept apart.
+        `source` names where the bridge reads it: two sources of one series are kept apart.
         """
         accepted = self.publisher.publish(reading, source)
         if accepted:
@@ -81,11 +81,11 @@ class Host:
         source: str = "",
         lossy: bool = False,
     ) -> bool:
-        """Publish a reading; return whether it was taken. One that is not allowed is counted.
+        """Publish a reading; return whether it was accepted. An invalid one is counted.
 
-        `time` is milliseconds since 1970, by default now. `instance` tells several of one quantity
-        at a node apart; `source` is that of `publish`. `lossy` says that the source does not send
-        again, so that a reading which is not taken counts as lost.
+        `time` is milliseconds since 1970, by default now. `instance` distinguishes several of one
+        quantity at a node; `source` is that of `publish`. `lossy` means that the source does not
+        send again, so that a rejected reading counts as lost.
         """
         now = self.services.clock.wall_ms()
         try:
@@ -111,9 +111,9 @@ class Host:
     ) -> int:
         """Publish the readings that the map finds in named values; return how many were found.
 
-        `units` are those of names, as far as the source says them. A name that does not say what
-        its number means is logged once. `instance` is that of values whose names say none. Two
-        values of one series are kept apart, by the name of the second.
+        `units` are the units of names that the source states. A name whose number has no clear
+        meaning is logged once. `instance` is for values whose names have none. Two values of one
+        series are kept apart by the name of the second.
         """
         found = self.map.readings(fields, units)
         unclear = []
@@ -134,9 +134,9 @@ class Host:
     def _own_instance(
         self, node: str, found: Found, instance: str, taken_by: dict[str, str]
     ) -> str:
-        """Return the instance of a value: another than the ones before it in its message have.
+        """Return the instance of a value, different from those before it in its message.
 
-        What was given to a second one is remembered, so that it keeps it if it comes alone.
+        The instance of a second value is remembered, so that it stays the same if it comes alone.
         """
         own = found.instance or instance
         topic = series_topic(node, found.quantity, own)
@@ -157,7 +157,7 @@ class Host:
         return own
 
     def send(self, topic: str, payload: bytes, *, qos: int = 1, retain: bool = False) -> ReasonCode:
-        """Publish any message; a code of 0x80 or above says that it was not taken."""
+        """Publish any message; a code of 0x80 or above is a rejection."""
         clock = self.services.clock
         return self.services.publish(
             Message(
@@ -172,12 +172,12 @@ class Host:
         )
 
     def listen(self, topic_filter: str, receive: Receive) -> None:
-        """Hand messages of the broker to `receive` until the bridge ends or is made anew."""
+        """Hand messages of the broker to `receive` until the bridge ends or is rebuilt."""
         client_id = self.publisher.client_id
         self._ends.append(self.services.subscribe(client_id, topic_filter, receive))
 
     def offer(self, topic: str, control: Control, receive: Receive) -> None:
-        """Hand what is published to `<topic>/set` to `receive`, and offer it as a control."""
+        """Hand messages on `<topic>/set` to `receive`, and offer them as a control."""
         controls = self.services.controls
         controls[topic] = control
 
@@ -188,21 +188,21 @@ class Host:
         self.listen(f"{topic}/set", receive)
 
     def set_longest_gap(self, topic: str, seconds: float) -> None:
-        """Say after how long a series is published whatever its value."""
+        """Set after how many seconds a series is published even if unchanged."""
         self.services.gaps[topic] = seconds
 
     def at_forget(self, forget: Callable[[str], int]) -> None:
-        """Call `forget` with the name of a node that is to be forgotten."""
+        """Call `forget` with the name of each node that is to be forgotten."""
         forgetters = self.services.forgetters
         forgetters.append(forget)
         self._ends.append(lambda: forgetters.remove(forget))
 
     def at_end(self, end: Callable[[], None]) -> None:
-        """Call `end` when the bridge ends or is made anew."""
+        """Call `end` when the bridge ends or is rebuilt."""
         self._ends.append(end)
 
     def received(self) -> None:
-        """Say that the source is alive; each reading that is published says so by itself."""
+        """Report that the source is alive; publishing a reading reports that as well."""
         self.received_at = self.services.clock.monotonic()
         self.silence.received(self.received_at)
         if self._silent:
@@ -211,13 +211,13 @@ class Host:
             self.working()
 
     def working(self) -> None:
-        """Say that what the bridge needs is there."""
+        """Report that everything the bridge needs is available."""
         if self._state == "waiting":
             logger.info("%s: open", self.title)
         self._set_state("silent" if self._silent else "open", self._silent)
 
     def waiting(self, reason: str) -> None:
-        """Say why the bridge cannot work; each new reason is logged."""
+        """Report why the bridge cannot work; each new reason is logged."""
         if reason not in (self._error, NOT_STARTED):
             logger.warning("%s: waiting: %s", self.title, reason)
         if reason != NOT_STARTED:
@@ -225,7 +225,7 @@ class Host:
         self._set_state("waiting", reason)
 
     def silent(self, text: str) -> None:
-        """Say that nothing comes although nothing failed."""
+        """Report that nothing arrives although nothing failed."""
         logger.warning("%s: %s", self.title, text)
         self._silent = text
         self._set_state("silent", text)
@@ -241,14 +241,14 @@ class Host:
         self.services.counters.set(f"tidegate/{self.kind}/{self.name}/{name}", value)
 
     def trouble(self, source: str, text: str) -> None:
-        """Show what is wrong with a device or a part of it; an empty text says that it is well."""
+        """Report the trouble of a device or a part of it; an empty text ends it."""
         if not text:
             self._troubles.pop(source, None)
         elif source in self._troubles or len(self._troubles) < TROUBLES_MAX:
             self._troubles[source] = text
 
     def status(self) -> dict[str, object]:
-        """Return what is known of the bridge, for `tidegate bridges status`; ages in seconds."""
+        """Return the state of the bridge for `tidegate bridges status`; ages in seconds."""
         clock = self.services.clock
         now, wall = clock.monotonic(), clock.wall_ms()
         return {
@@ -283,12 +283,12 @@ class Host:
         }
 
     def release(self) -> None:
-        """End what `listen` began, and call what `at_end` was given."""
+        """End the subscriptions of `listen`, and call the functions given to `at_end`."""
         while self._ends:
             self._ends.pop()()
 
     def close(self) -> None:
-        """End what `listen` began, and the alarm."""
+        """End the subscriptions, and the alarm."""
         self.release()
         self.services.owners.ended(self.publisher.client_id)
         self.services.alarm(self.alarm_name, "")
@@ -307,4 +307,4 @@ class Host:
     _state = ""
     _error = ""
     _silent = ""
-    """What the alarm says until something comes."""
+    """The text of the alarm until something arrives."""

@@ -1,4 +1,4 @@
-"""What bridges need from what the application joins them with, and how they report a fault."""
+"""What bridges need from the application, and how they report a fault."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -13,73 +13,74 @@ from gateway.mqtt.reason_codes import ReasonCode
 
 
 class BridgeError(Exception):
-    """What a bridge needs is not there or was lost: a device, a host, an extra.
+    """Something that a bridge needs is missing or was lost: a device, a host, an extra.
 
-    Its text says which in a few words. It is tried again, and logged without a traceback.
+    Its text names it in a few words. The bridge is retried, and no traceback is logged.
     """
 
 
 Publish = Callable[[Message], ReasonCode]
-"""Takes a message into the broker; a code of 0x80 or above says that it was not taken."""
+"""Publishes a message in the broker; a code of 0x80 or above is a rejection."""
 
 WhenOnDisk = Callable[[Callable[[], None]], None]
-"""Runs the callback on the loop once everything gathered so far is committed."""
+"""Runs the callback on the loop once everything pending so far is committed."""
 
 Receive = Callable[[Message], ReasonCode]
-"""Takes a message from the broker; a code of 0x80 or above refuses it."""
+"""Receives a message from the broker; a code of 0x80 or above rejects it."""
 
 
 Update = Callable[[str], Awaitable[str]]
-"""Puts this version's node onto the board at a port; returns why that failed, or an empty text."""
+"""Installs this version's node on the board at a port; returns the reason of a failure, or an empty
+text."""
 
 
 async def cannot_update(port: str) -> str:
-    """Return that nobody here does it."""
+    """Return that this gateway cannot update nodes."""
     return f"{port}: this gateway updates no nodes"
 
 
 class NodeFrames(Protocol):
-    """The last frames of each node, kept in the same transactions as what they carried."""
+    """The last frames of each node, stored in the same transactions as their readings."""
 
     def seen(self, node: str, boot: int, sequence: int) -> bool:
-        """Return whether this frame was remembered before, also by an earlier run."""
+        """Return whether this frame was stored before, also by an earlier run."""
 
     def remember(self, node: str, boot: int, sequence: int, within: float | None = 0.0) -> None:
-        """Gather the frame for the transaction that holds what was published before.
+        """Add the frame to the transaction with what was published before.
 
         It begins at most `within` seconds later, None for the class `memory`.
         """
 
 
 class PacketCounters(Protocol):
-    """The last encryption counter of devices, kept in the same transactions as their readings."""
+    """The last encryption counter of devices, stored in the same transactions as their readings."""
 
     def last(self, address: str, key: bytes) -> int:
-        """Return the counter that was remembered last, also by an earlier run; -1 for none."""
+        """Return the counter that was stored last, also by an earlier run; -1 for none."""
 
     def remember(self, address: str, key: bytes, counter: int) -> None:
-        """Gather the counter for the transaction that holds what is published next."""
+        """Add the counter to the transaction with what is published next."""
 
     def forget(self, address: str) -> int:
-        """Forget the counters of a device; return how many there were."""
+        """Forget the counters of a device; return their number."""
 
 
 class Bridge(Protocol):
-    """Something that turns what sensors say into readings for as long as it runs."""
+    """Turns the data of sensors into readings for as long as it runs."""
 
     async def run(self) -> None:
         """Work until cancelled.
 
-        A BridgeError says that something is not there or was lost; it is run again soon. Any
-        other exception is a fault, after which a new bridge is made, later each time.
+        A BridgeError means that something is missing or was lost; the bridge runs again soon. Any
+        other exception is a fault: a new bridge is made, after a longer wait each time.
         """
 
 
 class Subscribe(Protocol):
-    """Lets a bridge receive messages of the broker."""
+    """Lets a bridge receive messages from the broker."""
 
     def __call__(self, client_id: str, topic_filter: str, receive: Receive) -> Callable[[], None]:
-        """Hand matching messages to `receive`; return what ends that."""
+        """Hand matching messages to `receive`; return the function that ends that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,12 +102,12 @@ class Services:
     clock: Clock
     update: Update = cannot_update
     owners: SeriesOwners = field(default_factory=SeriesOwners)
-    """The source of each series: a second one is noticed."""
+    """The source of each series, so that a second one is noticed."""
     controls: dict[str, Control] = field(default_factory=dict)
-    """What can be written, by the topic of its series."""
+    """The controls, by the topics of their series."""
     gaps: dict[str, float] = field(default_factory=dict)
-    """Seconds after which a series is said again whatever its value, as far as a bridge says so."""
+    """Seconds after which a series is repeated even if unchanged, for bridges that declare it."""
     forgetters: list[Callable[[str], int]] = field(default_factory=list)
-    """What forgets a node, and returns how much there was."""
+    """Forgets a node, and returns the number of forgotten entries."""
     strangers: set[str] = field(default_factory=set)
-    """Nodes that were heard in the air and that nobody has listed; the bridge bounds them."""
+    """Nodes received by radio that are not configured; the bridge limits them."""

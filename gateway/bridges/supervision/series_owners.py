@@ -1,63 +1,62 @@
-"""Who publishes each series, so that a second source of one is noticed and kept apart."""
+"""Which source publishes each series, so that a second one is noticed and kept apart."""
 
 from dataclasses import dataclass
 from typing import Protocol
 
 OWNERS_MAX = 10_000
-"""Series of which it is known whose they are; in further ones a second source is not noticed."""
+"""Series whose source is known; in further ones a second source is not noticed."""
 
 SILENT_LEAST = 60.0
-"""Seconds of silence after which another source may go on with a series."""
+"""Seconds of silence after which another source may take over a series."""
 
 SILENT_GAPS = 3.0
-"""The same in gaps of the series, where they are long."""
+"""The same in gaps of the series, for long gaps."""
 
 
 OWNER = "owner"
-"""Stands for the bridge that owns a series among the labels that are remembered; no source is
-called so."""
+"""Marks the owner of a series among the stored labels; no source has this name."""
 
 
 class SeriesLabels(Protocol):
-    """The instances that were given to sources whose series had another source already."""
+    """The instances of sources whose series already had another source."""
 
     def get(self, topic: str, source: str) -> str | None:
-        """Return what the source was given, also by an earlier run; None for nothing."""
+        """Return the stored instance of a source, also of an earlier run; None for none."""
 
     def remember(self, topic: str, source: str, label: str) -> None:
-        """Gather it for the transaction that holds what is published next."""
+        """Add it to the transaction with what is published next."""
 
     def forget(self, node: str) -> int:
-        """Forget what was given at a node; return how many there were."""
+        """Forget the labels of a node; return their number."""
 
 
 @dataclass(slots=True)
 class Owner:
-    """The source of a series, when it was heard, and the gap before that."""
+    """The source of a series, when it was last heard, and the gap before that."""
 
     bridge: str
     source: str | None
-    """None for one that is known from an earlier run and was not heard yet."""
+    """None for one of an earlier run that was not heard yet."""
     last_reading: float
     gap: float = 0.0
 
     def is_live(self, now: float) -> bool:
-        """Return whether the source may still be there."""
+        """Return whether the source may still be active."""
         return now - self.last_reading <= max(SILENT_LEAST, SILENT_GAPS * self.gap)
 
 
 class SeriesOwners:
     """The source of each series, by its topic.
 
-    Another source goes on with a series once the one before is silent or has lost what it reads: a
-    node was plugged in elsewhere. One that came while the other was there stays a second one until
-    the other's bridge has ended. Whose a series is that two bridges have is remembered, so that
-    after a restart it does not depend on which of them is heard first.
+    Another source takes over a series once the owner is silent or has lost its device: a node was
+    plugged in elsewhere. A source that came while the owner was active stays second until the
+    owner's bridge has ended. The owner of a series that two bridges have is stored, so that after a
+    restart it does not depend on which one is heard first.
     """
 
     def __init__(self) -> None:
         self.configured: set[str] = set()
-        """The bridges that there are; what another one had is free."""
+        """The running bridges; the series of others are free."""
         self._owners: dict[str, Owner] = {}
         self._lost: set[str] = set()
         self._second: dict[str, set[tuple[str, str]]] = {}
@@ -65,7 +64,7 @@ class SeriesOwners:
     def other(
         self, topic: str, bridge: str, source: str, now: float, labels: SeriesLabels
     ) -> Owner | None:
-        """Return the source whose series this is at `now`, None if it is the one that asks."""
+        """Return the owner of this series at `now`, None if it is the asking source."""
         self._lost.discard(bridge)
         owner = self._owners.get(topic)
         if owner is None:
@@ -92,14 +91,14 @@ class SeriesOwners:
     def _first(
         self, topic: str, bridge: str, source: str, now: float, labels: SeriesLabels
     ) -> Owner:
-        """Return whose a series is that was not heard in this run."""
+        """Return the stored owner of a series that was not heard in this run."""
         before = labels.get(topic, OWNER)
         if before is None or before == bridge or before not in self.configured:
             return Owner(bridge, source, now)
         return Owner(before, None, now)
 
     def lost(self, bridge: str) -> None:
-        """Take that a bridge has lost what it reads: others may go on with its series."""
+        """Note that a bridge has lost its device: others may take over its series."""
         self._lost.add(bridge)
 
     def ended(self, bridge: str) -> None:
@@ -109,7 +108,7 @@ class SeriesOwners:
             self._drop(topic)
 
     def forget(self, node: str) -> None:
-        """Forget whose the series of a node are."""
+        """Forget the owners of a node's series."""
         start = f"sensors/{node}/"
         for topic in [topic for topic in self._owners if topic.startswith(start)]:
             self._drop(topic)

@@ -1,23 +1,23 @@
-"""Notices that a bridge which used to bring something brings nothing any more."""
+"""Detects that a bridge which used to produce readings is silent."""
 
 LEAST = 5.0
-"""Seconds of silence that are never an alarm: a busy board stands still for some now and then."""
+"""Seconds of silence that never raise an alarm: a busy board pauses for some now and then."""
 
 LEARNING = 3
-"""Gaps after which the usual one is known, if they took LEAST seconds: what has waited for the
-gateway comes all at once. A bridge that has brought less is not missed."""
+"""Gaps after which the usual one is known, if they lasted LEAST seconds: readings that waited for
+the gateway arrive all at once. A bridge with fewer is not watched."""
 
 FORGETTING = 0.05
-"""The part of the time by which the usual gap moves towards a shorter one: what has waited counts
-for as little as it takes. A longer one counts at once."""
+"""The fraction by which the usual gap moves towards a shorter one: readings that waited should have
+little effect. A longer gap counts at once."""
 
 
 class Silence:
-    """Learns the usual gap between readings; `factor` times as long is a silence, 0 is never.
+    """Learns the usual gap between readings; a silence is `factor` times as long, 0 is never.
 
-    After a silence was told, the next is told when it has lasted twice as long: each is a time
-    to try something. One that is told and ends is not usual, but the next one is if hardly anything
-    came between the two.
+    After a reported silence, the next report follows when it has lasted twice as long: each is a
+    time to try a restart. A reported silence that ends does not change the usual gap, but the next
+    one does if hardly anything arrived between the two.
     """
 
     def __init__(self, factor: float) -> None:
@@ -26,7 +26,7 @@ class Silence:
         self._gaps = 0
         self._first: float | None = None
         self._last = 0.0
-        self._back: float | None = None  # when the last silence that was told ended
+        self._back: float | None = None  # when the last reported silence ended
         self._patience = 1.0
 
     @property
@@ -36,12 +36,12 @@ class Silence:
 
     @property
     def is_known(self) -> bool:
-        """Whether enough was heard to know the usual gap."""
+        """Whether enough was received to know the usual gap."""
         first, last = self._first, self._last
         return first is not None and self._gaps >= LEARNING and last - first >= LEAST
 
     def received(self, now: float) -> None:
-        """Take that something came at `now`, monotonic seconds."""
+        """Record that something arrived at `now`, monotonic seconds."""
         if not self._factor:
             return
         if self._first is None:
@@ -56,13 +56,13 @@ class Silence:
         self._usual += share * (gap - self._usual)
 
     def _is_rhythm(self, gap: float, before: float) -> bool:
-        """End a silence that was told; return whether it took nearly all time since the last."""
+        """End a reported silence; return whether it filled nearly all time since the last."""
         back, self._back = self._back, self._last
         self._patience = 1.0
         return back is not None and (before - back) * self._factor < gap
 
     def check(self, now: float) -> float | None:
-        """Return for how many seconds nothing came if that is to be told now, else None."""
+        """Return the length of a silence in seconds if it is to be reported now, else None."""
         if not self.is_known:
             return None
         silent = now - self._last

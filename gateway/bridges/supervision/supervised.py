@@ -1,4 +1,4 @@
-"""One bridge that is kept running: started again, later each time, whatever its faults."""
+"""One bridge that is restarted after any fault, with a longer wait each time."""
 
 import asyncio
 import logging
@@ -31,7 +31,7 @@ class Backoff:
         return wait
 
     def reset(self) -> None:
-        """Begin with `first` again."""
+        """Start again at `first`."""
         self._following = self._first
 
 
@@ -39,19 +39,19 @@ RESTART_FIRST = 1.0
 """Seconds from a bridge's fault to its next start; doubled at each further fault."""
 
 RESTART_MAX = 60.0
-"""Seconds between two starts at most, and how long a bridge must run to count as healthy again."""
+"""Most seconds between two starts, and how long a bridge must run to count as healthy again."""
 
 RELEASED_CHECK = 0.5
-"""Seconds between two checks whether a released device came back early."""
+"""Seconds between two checks whether a released device is back early."""
 
 STOP_TIMEOUT = 5.0
-"""Seconds that a bridge has to end; one that takes longer is left behind, counted and told."""
+"""Seconds that a bridge has to end; one that takes longer is abandoned, counted and reported."""
 
 logger = logging.getLogger(__name__)
 
 
 class Supervised:
-    """Runs the bridge of these settings until `close`."""
+    """Runs a bridge with these settings until `close`."""
 
     def __init__(
         self, kind: BridgeKind, name: str, settings: BridgeSettings, services: Services
@@ -76,7 +76,7 @@ class Supervised:
         self._give_up = asyncio.Event()
         self._released_until = 0.0
         self._received_at: float | None = None
-        """What `host.received_at` was at the last BridgeError."""
+        """The value of `host.received_at` at the last BridgeError."""
 
     def start(self) -> None:
         """Begin; needs a running event loop."""
@@ -90,18 +90,18 @@ class Supervised:
         self.host.close()
 
     def release_port(self, seconds: float) -> None:
-        """Let go of the device, for another program, and come back to it after so long.
+        """Release the device to another program, and open it again after so many seconds.
 
-        0 ends it early.
+        0 ends the release early.
         """
         self._released_until = asyncio.get_running_loop().time() + seconds
         if seconds and self._work is not None:
             self._work.cancel()
 
     def check_silence(self, now: float) -> None:
-        """Report a silence, and start the bridge again to end it; each time after a longer one.
+        """Report a silence, and restart the bridge to end it; later each time.
 
-        One that waits for its device is reported, and goes on with what it has.
+        A bridge that waits for its device is only reported.
         """
         silent = self.host.silence.check(now)
         if silent is None:
@@ -139,7 +139,7 @@ class Supervised:
                 self.host.release()
                 self._bridge = await self._make()
             if not await self._work_until_end(self._bridge):
-                if not self._released_until:  # then it was asked to
+                if not self._released_until:  # else it was stopped for the release
                     self._count_restart()
                 return 0.0
             self._fault("it ended by itself")
@@ -157,7 +157,7 @@ class Supervised:
         return None
 
     async def _work_until_end(self, bridge: Bridge) -> bool:
-        """Run the bridge; return False if a silence ended it, raise what it raises."""
+        """Run the bridge; return False if a silence ended it, re-raise its exceptions."""
         self._give_up = asyncio.Event()
         work = self._work = asyncio.create_task(bridge.run(), name=self.host.title)
         giving_up = asyncio.create_task(self._give_up.wait())
@@ -184,7 +184,7 @@ class Supervised:
 
     async def _make(self) -> Bridge:
         try:
-            # in a thread: a library may take a board seconds to load
+            # in a thread: importing a library may take a board seconds
             await asyncio.to_thread(_load, self._kind.needs)
         except ImportError as failure:
             how = f": {how_to_install(self._kind.extra)}" if self._kind.extra else ""
@@ -209,7 +209,10 @@ def _load(modules: Iterable[str]) -> None:
 
 
 class Subscriber:
-    """An inline client that hands messages to a bridge; a fault of it refuses the message."""
+    """An inline client that hands messages to a bridge.
+
+    A fault of the bridge refuses the message.
+    """
 
     inline = True
     access = EVERYTHING
@@ -220,7 +223,7 @@ class Subscriber:
         self._receive = receive
 
     def receive(self, message: Message, topic_filters: list[str]) -> ReasonCode:  # noqa: ARG002 - an inline client's shape
-        """Take a message."""
+        """Hand a message to the bridge."""
         try:
             return self._receive(message)
         except Exception:

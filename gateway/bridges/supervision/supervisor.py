@@ -1,4 +1,4 @@
-"""Keeps the bridges running: what one of them trips over stops neither it nor anything else."""
+"""Runs the bridges: a fault of one stops neither it nor anything else."""
 
 import asyncio
 import logging
@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 
 
 class Supervisor:
-    """Runs each bridge in a task of its own, and watches that each brings something."""
+    """Runs each bridge in its own task, and watches that each produces readings."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
@@ -28,7 +28,7 @@ class Supervisor:
         return len(self._running)
 
     async def apply(self, plans: Iterable[BridgeConfig]) -> None:
-        """Run these bridges and no others; one whose settings are as they were is left alone."""
+        """Run these bridges and no others; one with unchanged settings is not touched."""
         wanted = {(plan.kind.name, plan.name): plan for plan in plans}
         ended = [name for name, (plan, _) in self._running.items() if wanted.get(name) != plan]
         await asyncio.gather(*(self._running.pop(name)[1].close() for name in ended))
@@ -42,14 +42,14 @@ class Supervisor:
             self._watch = asyncio.create_task(self._check_regularly(), name="bridges")
 
     def release_port(self, wanted: Callable[[BridgeSettings], bool], seconds: float) -> bool:
-        """Let wanted bridges let go of their devices for so long; return whether there is one."""
+        """Let the wanted bridges release their devices for so long; return whether there is one."""
         found = [bridge for plan, bridge in self._running.values() if wanted(plan.settings)]
         for bridge in found:
             bridge.release_port(seconds)
         return bool(found)
 
     def forget(self, node: str) -> int:
-        """Forget what is remembered of a node; return how much there was."""
+        """Forget the state of a node; return the number of forgotten entries."""
         services = self._services
         services.owners.forget(node)
         forgotten = [forget(node) for forget in list(services.forgetters)]
@@ -57,11 +57,11 @@ class Supervisor:
 
     @property
     def bridges(self) -> list[tuple[BridgeConfig, Host]]:
-        """The bridges that run, each with its side of the gateway."""
+        """The running bridges, each with its host."""
         return [(plan, bridge.host) for plan, bridge in self._running.values()]
 
     def check_silences(self) -> None:
-        """Report which bridges have fallen silent, and start them again."""
+        """Report bridges that have fallen silent, and restart them."""
         now = self._services.clock.monotonic()
         for _, bridge in list(self._running.values()):
             bridge.check_silence(now)

@@ -1,4 +1,4 @@
-"""The topics and names of programs whose messages are taken without more configuration."""
+"""Topics and names of programs whose messages are read without further configuration."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -6,9 +6,9 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """Topic patterns, and a map as the configuration would give it.
+    """Topic patterns, and a map as the configuration would have it.
 
-    `node` and `instance` are made of a message's fields where the topic does not say them.
+    `node` and `instance` are made of a message's fields where the topic lacks them.
     """
 
     topics: tuple[str, ...]
@@ -189,5 +189,5 @@ PRESETS = {
         node="{id}",
     ),
 }
-"""Shelly's first generation counts watt-minutes. What zigbee2mqtt calls `voltage` is in volts for
-plugs and in millivolts for batteries, so that no unit stands here."""
+"""Shelly's first generation counts watt-minutes. zigbee2mqtt's `voltage` is in volts for plugs and
+in millivolts for batteries, so no unit is given here."""

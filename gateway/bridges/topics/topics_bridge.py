@@ -1,4 +1,4 @@
-"""What other programs publish to this broker, such as zigbee2mqtt or Tasmota, as readings."""
+"""Messages of other programs on this broker, such as zigbee2mqtt or Tasmota, as readings."""
 
 import asyncio
 import re
@@ -29,8 +29,8 @@ CHANNEL = re.compile(r"(?:[^:]*:)?([0-9]+)")
 class TopicPattern:
     """Finds the node, the quantity and the instance in topics.
 
-    `{channel}` is an instance by number. Raises ValueError for a pattern of no use; one without
-    `{node}` is of use only where the `node` is made of the message.
+    `{channel}` is an instance by number. Raises ValueError for an unusable pattern; one without
+    `{node}` is usable only where the `node` is made of the message.
     """
 
     def __init__(self, pattern: str, *, names_node: bool = True) -> None:
@@ -48,7 +48,7 @@ class TopicPattern:
             raise ValueError(f"{pattern}: readings themselves are on sensors/#; name another level")
 
     def find(self, topic: str) -> dict[str, str]:
-        """Return the levels of a topic that have names; `source` is all but node and quantity."""
+        """Return the named levels of a topic; `source` is all but node and quantity."""
         levels = list(zip(self._levels, topic.split("/"), strict=False))
         found = {name.strip("{}"): level for name, level in levels if name in NAMES}
         channel = CHANNEL.fullmatch(found.pop("channel", ""))
@@ -63,10 +63,10 @@ ADDRESS = re.compile("(?:[0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}")
 """A node that is named by its address, which has no colons elsewhere."""
 
 WAITING_MAX = 1_000
-"""Messages that wait to be read; the oldest makes room and is counted."""
+"""Messages that wait to be read; the oldest is dropped when full, and counted."""
 
 PAYLOAD_MAX = 64 * 1024
-"""Bytes of a payload; a larger one is counted and left out."""
+"""Bytes of a payload; a larger one is counted and ignored."""
 
 
 def patterns(value: object) -> tuple[str, ...]:
@@ -100,7 +100,7 @@ class TopicsSettings(BridgeSettings):
     )
 
     def __post_init__(self) -> None:
-        """Raise ValueError where nothing would be read."""
+        """Raise ValueError if nothing would be read."""
         if self.preset is None and not self.topics:
             raise ValueError("preset or topics must be given")
         if self.node is None and PRESETS.get(self.preset or "", Preset(())).node == "":
@@ -109,7 +109,7 @@ class TopicsSettings(BridgeSettings):
 
 
 class TopicsBridge:
-    """Reads messages one after the other, not within the turn of the client that publishes them."""
+    """Reads messages one after the other, outside the turn of the publishing client."""
 
     def __init__(self, settings: TopicsSettings, host: Host) -> None:
         self._host = host
@@ -126,7 +126,7 @@ class TopicsBridge:
             host.listen(pattern.topic_filter, partial(self._on_message, pattern))
 
     async def run(self) -> None:
-        """Read what arrives until cancelled."""
+        """Read messages until cancelled."""
         self._host.working()
         while True:
             await self._arrived.wait()
@@ -135,7 +135,7 @@ class TopicsBridge:
             self._arrived.clear()
 
     def _on_message(self, pattern: TopicPattern, message: Message) -> ReasonCode:
-        if message.topic.startswith("sensors/"):  # a reading already
+        if message.topic.startswith("sensors/"):  # already a reading
             return ReasonCode.SUCCESS
         if len(message.payload) > PAYLOAD_MAX:
             self._host.count("too_large")
