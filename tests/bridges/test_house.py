@@ -61,7 +61,7 @@ class House:
         """Let everything measure once, but for what is broken just then."""
         if number % 40 < 30:  # the bus is pulled out for ten minutes
             for each in self.meters.registers:
-                self.bus._take(each, each.words(min(each.address + number, 9_000)))
+                self.bus._on_words(each, each.words(min(each.address + number, 9_000)))
         for room in range(10):
             if (room + number) % 7:  # a packet is lost now and then
                 self._advertise(room, number)
