@@ -143,13 +143,19 @@ files() {
     put 640 examples/gateway.toml etc/tidegate/gateway.toml
     put 644 LICENSE usr/share/doc/tidegate/copyright
     put 644 CHANGELOG.md usr/share/doc/tidegate/CHANGELOG.md
-    mkdir -p "$tree/usr/share/bash-completion/completions"
-    PYTHONPATH=$ROOT "$PYTHON" "$ROOT/packaging/completion.py" \
-        >"$tree/usr/share/bash-completion/completions/tidegate"
+    completion bash bash-completion/completions/tidegate
+    completion zsh zsh/vendor-completions/_tidegate
+    completion fish fish/vendor_completions.d/tidegate.fish
     mkdir -p "$tree/usr/share/man/man1"
     PYTHONPATH=$ROOT "$PYTHON" "$ROOT/packaging/manual.py" | gzip -9n >"$tree/usr/share/man/man1/tidegate.1.gz"
     sed -i '/^#:schema /d' "$tree/etc/tidegate/gateway.toml"
     chmod 750 "$tree/etc/tidegate"
+}
+
+completion() { # SHELL DESTINATION
+    mkdir -p "$(dirname "$tree/usr/share/$2")"
+    PYTHONPATH=$ROOT "$PYTHON" -c 'from gateway.cli.main import main; raise SystemExit(main())' completion "$1" \
+        >"$tree/usr/share/$2"
 }
 
 put() { # MODE SOURCE DESTINATION

@@ -85,6 +85,8 @@ system() {
         apt_install gcc python3-dev # the build with Cython is tested too
     fi
     command -v strace >/dev/null || apt_install strace
+    command -v zsh >/dev/null || apt_install zsh # which complete commands, as bash does
+    command -v fish >/dev/null || apt_install fish
     command -v systemd-analyze >/dev/null || apt_install systemd
     command -v dbus-daemon >/dev/null || apt_install dbus
     command -v chromium >/dev/null || apt_install chromium # reports are seen in a browser

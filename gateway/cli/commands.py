@@ -61,7 +61,21 @@ def parser_of_all() -> argparse.ArgumentParser:
     add_export(commands)
     _add_bugreport(commands)
     add_crashtest(commands)
+    _add_completion(commands)
     return parser
+
+
+def _add_completion(commands: "Commands") -> None:
+    shells = ("bash", "zsh", "fish")
+    completion = commands.add_parser("completion", help="print what a shell completes commands by")
+    completion.add_argument("shell", choices=shells, metavar="SHELL", help=", ".join(shells))
+    completion.set_defaults(command=_completion)
+
+
+def _completion(options: argparse.Namespace) -> None:
+    from gateway.cli.completion import completion
+
+    print(completion(options.shell, parser_of_all()), end="")
 
 
 def _add_run(commands: "Commands") -> None:

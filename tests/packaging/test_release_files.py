@@ -199,6 +199,8 @@ def test_install_upgrade_downgrade_remove_and_purge(board: Board) -> None:
     assert board.do("systemctl", "is-enabled", UNIT) == "enabled"
     assert board.do("tidegate", "--version").startswith("tidegate 0.")
     assert board.has("/usr/share/bash-completion/completions/tidegate")
+    assert board.has("/usr/share/zsh/vendor-completions/_tidegate")
+    assert board.has("/usr/share/fish/vendor_completions.d/tidegate.fish")
     assert board.has("/usr/share/man/man1/tidegate.1.gz")
     assert board.has("/usr/lib/udev/rules.d/60-tidegate.rules")
     config = "/etc/tidegate/gateway.toml"
