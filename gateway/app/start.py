@@ -152,7 +152,8 @@ class Gateway(NamedTuple):
     def status(self) -> str:
         """One line with the state and the addresses."""
         places = ", ".join(each.description for each in self.listeners)
-        return f"gateway {self.run.configuration.gateway_id} listens on {places}"
+        said = f"gateway {self.run.configuration.gateway_id} listens on {places}"
+        return said + (f"; reload refused: {self.reload.refusal}" if self.reload.refusal else "")
 
 
 async def start(run: Run, *, durable: bool) -> Gateway:

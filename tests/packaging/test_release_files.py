@@ -210,6 +210,21 @@ def test_install_upgrade_downgrade_remove_and_purge(board: Board) -> None:
     board.do("sed", "-i", 's/^id = .*/id = "mine"/', config)
 
     first = board.do("systemctl", "show", "-PMainPID", UNIT)
+    board.do("systemctl", "restart", UNIT)
+    board.until_active()
+    second = board.do("systemctl", "show", "-PMainPID", UNIT)
+    assert second != first
+    first = second
+    board.do("sh", "-c", f'printf \'[[channel]]\nname = "c"\nfilter = "c/#"\n\' >>{config}')
+    board.do("systemctl", "reload", UNIT)
+    board.do("cp", config, "/tmp/good")
+    board.do("sh", "-c", f"echo '[broken' >>{config}")
+    assert board.systemd.run("systemctl", "reload", UNIT).returncode == 1
+    assert "reload refused" in board.do("systemctl", "status", UNIT)
+    board.do("cp", "/tmp/good", config)
+    board.do("systemctl", "reload", UNIT)
+    assert "refused" not in board.do("systemctl", "show", "-PStatusText", UNIT)
+    assert board.do("systemctl", "show", "-PMainPID", UNIT) == first
     board.dpkg("--install", "/packages/later.deb")
     assert board.read() == "kept"
     assert board.do("systemctl", "show", "-PMainPID", UNIT) != first

@@ -144,7 +144,30 @@ def test_commands_reach_it_by_its_socket(service: Service) -> None:
 def test_a_reload_does_not_end_it(service: Service) -> None:
     process = service.property("MainPID")
     service.order("reload")
-    service.systemd.until(lambda: "are read again" in service.log(), "the reload is logged")
+    assert "are read again" in service.log()
+    assert service.property("MainPID") == process
+
+
+def test_a_reload_succeeds_or_fails_as_its_file_says(service: Service) -> None:
+    process = service.property("MainPID")
+    write(service.systemd, "/etc/tidegate/gateway.toml", CONFIG + "[[listener]]\nport = 1884\n")
+    service.order("reload")
+    listens = "gateway barn listens on 127.0.0.1:1884"
+    assert service.property("StatusText") == listens
+    assert "changed         listener" in service.log()
+    write(service.systemd, "/etc/tidegate/gateway.toml", CONFIG + "[[listener]]\nport = 99999\n")
+    assert service.systemd.run("systemctl", "reload", "tidegate").returncode == 1
+    status = service.systemd.run("systemctl", "status", "tidegate").stdout
+    assert "Active: active (running)" in status, status
+    refused = f"{listens}; reload refused: /etc/tidegate/gateway.toml: listener[0].port = 99999"
+    assert service.property("StatusText").startswith(refused)
+    assert "refused         /etc/tidegate/gateway.toml" in service.log()
+    renamed = CONFIG.replace('"barn"', '"shed"')  # which waits for a restart
+    write(service.systemd, "/etc/tidegate/gateway.toml", renamed)
+    service.order("reload")
+    assert service.property("StatusText") == "gateway barn listens on 127.0.0.1:1883"
+    write(service.systemd, "/etc/tidegate/gateway.toml", CONFIG)
+    service.order("reload")
     assert service.property("MainPID") == process
 
 

@@ -35,6 +35,9 @@ MAXIMUM_BYTES = 64 * 1024
 MAXIMUM_SHOWN = 100
 """Keys of each kind that an answer names; it counts them all."""
 
+REFUSAL = 200
+"""Characters of a refusal that systemd is told."""
+
 NAMED = 20
 """Keys that a line of the log names."""
 
@@ -85,6 +88,8 @@ class Reload:
         self._lock = asyncio.Lock()
         self._tasks: set[asyncio.Task[Answer]] = set()
         self._signal_waits = False  # until a reload begins, which reads the file as it is then
+        self.refusal = ""
+        """Why the last reload was refused, in a line; "" if it was not."""
         self.before: Callable[[], None] = lambda: None
         self.after: Callable[[], None] = lambda: None
         """Called when a reload begins and when it has ended."""
@@ -144,8 +149,10 @@ class Reload:
             report.files = await self._apply(old, new)
         except (ConfigurationError, StartError) as error:
             self._run.alarm(ALARM, str(error))
+            self.refusal = str(error).partition("\n")[0][:REFUSAL]
             return Report(old.file, [], [], _refusals(error))
         self._run.alarm(ALARM, "")
+        self.refusal = ""
         return report
 
     def _read(self, old: Configuration) -> tuple[Configuration, "Report"]:

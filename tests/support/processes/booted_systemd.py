@@ -12,6 +12,8 @@ from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 
+import paho.mqtt
+
 ROOT = Path(__file__).parents[3]
 
 SECONDS = 120.0
@@ -77,6 +79,7 @@ class BootedSystemd:
         Python is brought along: the unit's sandbox hides what lies in somebody's home.
         """
         self.install(ROOT / "gateway", str(LIBRARY / "gateway"))
+        self.install(Path(paho.mqtt.__file__).parents[1], str(LIBRARY / "paho"))
         # As installing would leave it; where this checkout keeps its own depends on how it is used.
         metadata = self.files / LIBRARY.relative_to("/") / "tidegate.dist-info" / "METADATA"
         metadata.parent.mkdir()
