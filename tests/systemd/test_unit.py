@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from gateway.cli.operate import RESTART_NEEDED
 from gateway.errors import CANNOT_START
 from tests.support.requirements import find_program
 
@@ -51,8 +52,9 @@ def test_a_wrong_configuration_is_not_tried_again() -> None:
     assert settings("RestartPreventExitStatus") == [str(CANNOT_START)]
 
 
-def test_a_reload_reads_the_certificates_again() -> None:
-    assert settings("ExecReload") == ["/bin/kill -HUP $MAINPID"]
+def test_a_reload_fails_unless_it_is_taken_or_waits_for_a_restart() -> None:
+    command = f"/usr/bin/tidegate reload || test $$? -eq {RESTART_NEEDED}"
+    assert settings("ExecReload") == [f"/bin/sh -c '{command}'"]
 
 
 @pytest.mark.systemd
