@@ -42,7 +42,7 @@ def _change_sessions(state: State, settings: BrokerSettings) -> Pieces[None]:
     if limits == state.session_limits:
         return
     state.session_limits = limits
-    sessions = iter(list(state.sessions.values()))
+    sessions = iter([state.delays, *state.sessions.values()])
     while some := list(islice(sessions, AT_ONCE)):
         for session in some:
             session.limits = limits

@@ -163,9 +163,9 @@ class ListenersPart:
         await between_turns(access.move(core.broker, names))
 
     async def _limit(self) -> None:
-        """Apply limits of `[broker]` at all listeners."""
+        """Apply limits of `[broker]` at all listeners, and at the socket for operators."""
         broker = self._maker.core.broker.settings
-        for each in self._listeners:
+        for each in (*self._listeners, *self._sockets):
             own = each.settings.maximum_packet_size
             each.stack.maximum_packet_size = own or broker.maximum_packet_size
             each.stack.connect_timeout = broker.connect_timeout
