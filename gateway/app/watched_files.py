@@ -3,6 +3,8 @@
 import asyncio
 import logging
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,6 +31,9 @@ IN_PLACE = INTERVAL
 
 WARN_AFTER = 60.0
 """Seconds of continuous changes after which the log reports an unread file."""
+
+MAXIMUM_CERTIFICATE = 1024 * 1024
+"""Bytes of a file of certificates that are compared."""
 
 KEYS = ("password_file", "acl_file", "tls_certificate", "tls_key", "client_ca")
 
@@ -110,6 +115,7 @@ class ListenerFiles:
         self._reading = asyncio.Lock()
         self._paths: list[Path] = []
         self._files = WatchedFiles([], 0.0)
+        self._certificates = _certificates(run.configuration)
         self._find()
 
     async def watch(self) -> None:
@@ -126,7 +132,17 @@ class ListenerFiles:
         async with self._reading:
             self._find()
             self._files.note_read()
-            return await reload_listeners(self._run, self._core, self._listeners)
+            lines, trouble = await reload_listeners(self._run, self._core, self._listeners)
+            before, self._certificates = self._certificates, _certificates(self._run.configuration)
+            for file, (content, key) in self._certificates.items():
+                if file in before and before[file][0] != content:
+                    from gateway.telemetry.certificates import ends
+
+                    end = ends(Path(file))
+                    date = "" if end is None else f", valid until {_day(end)}"
+                    lines.append(f"{key} has changed: {file}{date}")
+                    logger.info("%s", lines[-1])
+            return lines, trouble
 
     def _find(self) -> None:
         """Watch the files that the present configuration names."""
@@ -134,6 +150,23 @@ class ListenerFiles:
         if paths != self._paths:
             self._paths = paths
             self._files = WatchedFiles(paths, asyncio.get_running_loop().time())
+
+
+def _certificates(configuration: Configuration) -> dict[str, tuple[int, str]]:
+    """Return a hash of each certificate that listeners show or trust, and whose it is, by file."""
+    found: dict[str, tuple[int, str]] = {}
+    for index, each in enumerate(configuration.listeners):
+        for key in ("tls_certificate", "client_ca"):
+            name = getattr(each, key)
+            if name is None or name in found:
+                continue
+            with suppress(OSError), open_named(Path(name)) as file:
+                found[name] = hash(file.read(MAXIMUM_CERTIFICATE)), f"listener[{index}].{key}"
+    return found
+
+
+def _day(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).date().isoformat()
 
 
 def snapshot(paths: list[Path]) -> Seen:

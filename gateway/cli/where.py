@@ -1,10 +1,12 @@
 """`tidegate where` and `tidegate why`: test filters, and explain the outcome of a message."""
 
 import argparse
+import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gateway.cli.own_gateway import FOLDERS
 from gateway.errors import TidegateError
 
 if TYPE_CHECKING:
@@ -45,8 +47,24 @@ def add_where(commands: "Commands") -> None:
 
 
 def _add_data(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--data", type=Path, default=Path("var"), metavar="DIR", help="data folder (./var)"
+    folders = " or ".join(map(str, FOLDERS))
+    parser.add_argument("--data", type=Path, metavar="DIR", help=f"data folder ({folders})")
+
+
+def _data(options: argparse.Namespace) -> Path:
+    """Return the data folder that is named, or the first of those of a gateway of this machine."""
+    from gateway.storage.engine.database import FILE_NAME as DATABASE
+
+    named: Path | None = options.data
+    for folder in FOLDERS if named is None else (named,):
+        if os.path.exists(folder / DATABASE):  # noqa: PTH110 - what is closed to us is not there
+            return folder
+    if named is not None:
+        raise TidegateError(f"{named}: there is no {DATABASE} that this user may read")
+    folders = " or ".join(map(str, FOLDERS))
+    raise TidegateError(
+        f"no {DATABASE} in {folders} that this user may read: name the folder with --data, or"
+        " become root"
     )
 
 
@@ -107,14 +125,14 @@ def _test(options: argparse.Namespace) -> int:
     except WhereError as error:
         print_error(options.expression, error)
         return 1
-    return try_on_history(where, options.topic, options.last, options.data)
+    return try_on_history(where, options.topic, options.last, _data(options))
 
 
 def _why(options: argparse.Namespace) -> int:
     from gateway.cli.why import why, why_last_of, why_not_sent
 
     if options.topic is not None:
-        return why_last_of(options.topic, options.data)
+        return why_last_of(options.topic, _data(options))
     if options.message is not None:
-        return why_not_sent(options.message, options.data)
-    return why(options.number, options.data)
+        return why_not_sent(options.message, _data(options))
+    return why(options.number, _data(options))

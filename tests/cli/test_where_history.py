@@ -238,9 +238,10 @@ def test_without_a_history(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     off = copy(gateway, tmp_path, "UPDATE meta SET value = 0 WHERE name = 'history_keep'")
-    for data in (off, tmp_path / "nowhere"):
-        assert main([*arguments, "--data", str(data)]) == 3
-        assert capsys.readouterr().err.startswith("tidegate: history is off: set keep in [history]")
+    assert main([*arguments, "--data", str(off)]) == 3
+    assert capsys.readouterr().err.startswith("tidegate: history is off: set keep in [history]")
+    assert main([*arguments, "--data", str(tmp_path / "nowhere")]) == 2
+    assert "nowhere: there is no tidegate.db" in capsys.readouterr().err
 
 
 def test_mistakes(capsys: pytest.CaptureFixture[str]) -> None:

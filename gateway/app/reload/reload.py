@@ -196,7 +196,7 @@ class Reload:
         if not report.refused:
             logger.info("reload, asked for by %s: %s", by, text)
         severity = "error" if report.refused else "warning" if report.restart else "info"
-        keys = [each.key for each in report.changed] or ["nothing"]
+        keys = [each.key for each in report.changed] or ["files" if report.files else "nothing"]
         subject = "refused" if report.refused else _named(keys)
         self._run.event.once("reload", subject, f"asked for by {by}: {text}", severity)
 

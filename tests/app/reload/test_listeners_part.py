@@ -16,6 +16,8 @@ from tests.support.ports import free_port
 from tests.support.raw_client import RawClient
 from tests.support.waiting import listens
 
+TLS = Path(__file__).parents[2] / "support/tls"
+
 ADMINISTRATIVE = ReasonCode.ADMINISTRATIVE_ACTION
 DENIED = ReasonCode.NOT_AUTHORIZED
 
@@ -197,3 +199,18 @@ async def test_a_session_whose_listener_is_gone_has_what_all_others_allow(
     assert session.access.restricted
     await changing.changed("")
     await until(lambda: not session.access.restricted)
+
+
+async def test_a_renewed_certificate_is_told(changing: Changing, tmp_path: Path) -> None:
+    certificate, key = tmp_path / "certificate.pem", tmp_path / "key.pem"
+    certificate.write_bytes((TLS / "server.pem").read_bytes())
+    key.write_bytes((TLS / "server.key").read_bytes())
+    key.chmod(0o600)
+    files = f'tls_certificate = "{certificate}"\ntls_key = "{key}"\n'
+    await changing.start(f"[[listener]]\nport = {free_port()}\n{files}")
+    assert (await changing.reload())["files"] == []
+    certificate.write_bytes((TLS / "server.pem").read_bytes() + b"\n")
+    (line,) = (await changing.reload())["files"]
+    assert line.startswith(f"listener[1].tls_certificate has changed: {certificate}, valid until 2")
+    events = await changing.operator.ask("events", kind="reload")
+    assert any(each["subject"] == "files" and line in each["text"] for each in events["rows"])

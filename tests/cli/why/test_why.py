@@ -82,8 +82,19 @@ def test_a_number_or_a_message(capsys: pytest.CaptureFixture[str]) -> None:
         assert capsys.readouterr().err.startswith("tidegate why: ")
 
 
-def test_without_a_history(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = tmp_path / "message.json"
-    file.write_text('{"topic": "s/1"}')
-    assert main(["why", "--message", str(file), "--data", str(tmp_path)]) == 3
-    assert capsys.readouterr().err.startswith("tidegate: history is off: ")
+def test_without_a_gateway_s_data(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert main(["why", "--topic", "s/1", "--data", str(tmp_path)]) == 2
+    assert f"{tmp_path}: there is no tidegate.db" in capsys.readouterr().err
+    monkeypatch.setattr("gateway.cli.where.FOLDERS", (tmp_path / "a", tmp_path / "b"))
+    assert main(["why", "--topic", "s/1"]) == 2
+    assert "name the folder with --data, or become root" in capsys.readouterr().err
+
+
+def test_the_service_s_data_is_found(
+    gateway: GatewayProcess, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gateway.cli.where.FOLDERS", (gateway.folder / "var", gateway.data))
+    assert main(["why", "--topic", "nothing/here"]) == 2
+    assert "'nothing/here' has no message in the history" in capsys.readouterr().err
