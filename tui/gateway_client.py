@@ -1,12 +1,12 @@
 """Keeps a connection to the gateway up, in a thread of its own, and passes on what it hears."""
 
 import secrets
+import time
 from collections.abc import Sequence
 from queue import SimpleQueue
 from threading import Event, Thread
 
 from tui.address import Address
-from tui.clock import now
 from tui.connection import Connection
 from tui.inbox import Arrival, Inbox
 from tui.link import Link, Phase, Told, delay_after
@@ -127,3 +127,12 @@ class GatewayClient:
     def _on_heard(self, topic: str, payload: bytes, retained: bool) -> None:
         self.heard_at = now()
         self.inbox.put(Arrival(topic, payload, retained, self.heard_at))
+
+
+_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+_START = time.time() - time.clock_gettime(_CLOCK)
+
+
+def now() -> float:
+    """Return the seconds since 1970: the wall clock at the start, and steady from there."""
+    return _START + time.clock_gettime(_CLOCK)

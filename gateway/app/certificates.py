@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from gateway.app.parts import Run
 from gateway.config.configuration import Configuration
-from gateway.config.credentials import secret_path
+from gateway.config.named_file import secret_path
 
 ALARM = "certificate"
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from gateway.app.checks.findings import Installation
 from gateway.cli.doctor import broker_of
-from gateway.cli.uplink_status import figures
+from gateway.cli.uplink import figures
 from gateway.compiled import build
 from gateway.config.errors import ConfigurationError
 from gateway.config.load import load

@@ -12,7 +12,7 @@ from gateway.errors import TidegateError
 if TYPE_CHECKING:
     from gateway.cli.local_broker import LocalBroker
     from gateway.cli.parser import Commands
-    from gateway.cli.uplink_status import Figures
+    from gateway.cli.uplink import Figures
 
 COMMANDS = ("pause", "resume", "empty", "delete")
 FILTER_COMMANDS = ("pause", "resume")
@@ -80,7 +80,7 @@ def read_channels(broker: "LocalBroker") -> tuple[Channels, list[str]]:
 
     Raises TidegateError without an answer.
     """
-    from gateway.cli.uplink_status import figures
+    from gateway.cli.uplink import figures
 
     found: Channels = defaultdict(dict)
     figures_by_path = figures(broker, FILTERS, COUNT)

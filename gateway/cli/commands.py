@@ -309,8 +309,7 @@ def _uplink(options: argparse.Namespace) -> int:
         return command_rejected(broker, options)
     if len(words) > 1:
         raise TidegateError(f"uplink {options.action} takes one name, not {' '.join(words)}")
-    from gateway.cli.uplink import command_confirm, command_uplink
-    from gateway.cli.uplink_status import command_uplink_status
+    from gateway.cli.uplink import command_confirm, command_uplink, command_uplink_status
 
     name = words[0] if words else options.uplink
     if options.action == "confirm":
@@ -323,13 +322,13 @@ def _uplink(options: argparse.Namespace) -> int:
 def _bridges(options: argparse.Namespace) -> int:
     words: list[str] = options.words
     if words[:1] == ["status"]:
-        from gateway.cli.bridges_status import command_status
+        from gateway.cli.bridges import command_status
 
         if "://" in words[-1]:  # a URL alone: no bridge's name has a slash
             options.url = words.pop()
         return command_status(options, words[1:])
     if words[:1] == ["scan"]:
-        from gateway.cli.bridges_scan import command_scan
+        from gateway.cli.bridges import command_scan
 
         return command_scan(words[1:], options)
     from gateway.cli.bridges import show_bridges

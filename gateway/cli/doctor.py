@@ -11,7 +11,7 @@ from gateway.cli.local_broker import LocalBroker
 from gateway.cli.own_gateway import url_of
 from gateway.cli.parser import LOCAL_BROKER
 from gateway.cli.run import gateway_url
-from gateway.cli.uplink_status import STATE, Figures, figures, uplink_names
+from gateway.cli.uplink import STATE, Figures, figures, uplink_names
 from gateway.config.load import load
 from gateway.errors import TidegateError
 from gateway.telemetry.card_life import spell_bytes

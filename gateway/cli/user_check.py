@@ -12,7 +12,7 @@ from gateway.mqtt.errors import MqttError
 from gateway.mqtt.topics import check_topic_name
 from gateway.pieces import complete
 from gateway.settings.listener import ListenerSettings
-from gateway.settings.loopback import is_loopback
+from gateway.settings.web_address import is_loopback
 
 
 def explain(

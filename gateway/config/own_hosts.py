@@ -5,7 +5,7 @@ import socket
 from collections.abc import Iterable
 
 from gateway.config.host_name import host_name
-from gateway.settings.loopback import is_loopback
+from gateway.settings.web_address import is_loopback
 
 
 class OwnHosts:

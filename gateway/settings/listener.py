@@ -17,8 +17,8 @@ from gateway.settings.checks import (
 )
 from gateway.settings.declaration import Mistake, key
 from gateway.settings.durability import durability
-from gateway.settings.loopback import is_loopback
 from gateway.settings.quantities import seconds, size
+from gateway.settings.web_address import is_loopback
 
 NEEDS = (
     ("mode", "path"),

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from gateway.settings.checks import boolean, hosts, text, whole_number
 from gateway.settings.declaration import Mistake, key
-from gateway.settings.loopback import is_loopback
+from gateway.settings.web_address import is_loopback
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
-"""Hosts and origins as browsers and other HTTP clients write them (RFC 9110, RFC 6454)."""
+"""Hosts and origins as HTTP clients write them (RFC 9110, RFC 6454), and which are loopback."""
 
+import ipaddress
 import re
 from typing import NamedTuple
 
@@ -40,3 +41,11 @@ def origin(text: str) -> tuple[str, Authority] | None:
         return None
     scheme = match[1].lower()
     return scheme, Authority(found.host, found.port or DEFAULT_PORTS.get(scheme, 0))
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether a listener at this address is reachable only from this machine."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

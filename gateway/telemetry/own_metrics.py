@@ -1,7 +1,6 @@
 """Prometheus metadata of the figures that Mosquitto has too, and of Tidegate's own."""
 
 from gateway.telemetry.bridge_metrics import BRIDGE
-from gateway.telemetry.client_metrics import CLIENT_FIGURES
 from gateway.telemetry.figure import Figure, Kind, own
 from gateway.telemetry.uplink_metrics import UPLINK_FIGURES
 
@@ -44,9 +43,6 @@ BROKER_FIGURES = (
     Figure("load/connections/<minutes>min", GAUGE, f"CONNECT packets {A_MINUTE}."),
     Figure("load/sockets/<minutes>min", GAUGE, f"Network connections {A_MINUTE}."),
 )
-
-
-COUNTER, GAUGE = Kind.COUNTER, Kind.GAUGE
 
 CLOCK = (
     *own(
@@ -150,6 +146,297 @@ SYS = own(
 )
 
 LOG = own("log", COUNTER, {"dropped": "Log lines given up because standard error took none."})
+
+CLIENTS = (
+    *own(
+        "clients",
+        COUNTER,
+        {
+            "refused": "CONNECTs refused.",
+            "protocol_errors": "Connections closed for what the client sent.",
+            "not_authorized": "PUBLISHes to topics that the client may not write.",
+            "errors": "Connections closed for a mistake of the gateway.",
+        },
+    ),
+    *own(
+        "access",
+        COUNTER,
+        {
+            "subscriptions": "Topic filters of which the client may read nothing.",
+            "wills": "Wills to topics that their client may not write.",
+            "withheld": "QoS 0 messages that their connection might not read.",
+            "held_back": "Messages put aside that their connection might not read then.",
+            "takeovers": "Sessions ended by another user with the same client identifier.",
+            "takeovers_refused": "CONNECTs with the client identifier of another user's session.",
+            "logins_failed": "Logins with a wrong user name or password.",
+            "logins_delayed": "Times that a login waited because of earlier failures.",
+        },
+    ),
+    *own(
+        "refused",
+        COUNTER,
+        {
+            "topic_names": "Messages and wills whose topic was too long or deep.",
+            "topic_filters": "Topic filters that were too long or deep.",
+            "subscriptions": "Topic filters beyond what may be subscribed to.",
+            "payload_formats": "Payloads said to be UTF-8 that are not.",
+            "incoming": "QoS 2 messages beyond what a session may hold.",
+            "crowded_topics": "Messages whose topic meets too many topic filters.",
+            "wills": "CONNECTs with a will while the queues were full.",
+            "consumers": "Consumers beyond what a channel may have.",
+            "unacknowledging_consumers": "Consumers of durable channels that asked for QoS 0.",
+        },
+    ),
+    *own("sessions", COUNTER, {"rejected": "CONNECTs beyond the persistent sessions that may be."}),
+    *own(
+        "queues",
+        GAUGE,
+        {
+            "messages": "Deliveries that wait in the queues of sessions.",
+            "bytes": "Bytes that wait in the queues of sessions.",
+            "memory_bytes": "Bytes of these in memory.",
+            "disk_bytes": "Bytes of these on disk.",
+            "held_back": "Of these, messages that their connection may not read now.",
+        },
+    ),
+    *own(
+        "queues",
+        COUNTER,
+        {
+            "rejected": "Messages refused or dropped for a full queue.",
+            "rejected_for_memory": "Messages refused or dropped because memory was full.",
+            "dropped_oldest": "Acknowledged messages given up for newer ones.",
+            "dropped_newest": "Acknowledged messages given up because a queue was full.",
+            "dropped_for_others": "Acknowledged messages that long queues gave up for others.",
+        },
+    ),
+    *own("connections", GAUGE, {"open": "Connections of all listeners."}),
+    *own(
+        "connections",
+        COUNTER,
+        {
+            "over_maximum": "Connections beyond the maximum of a listener.",
+            "given_up": "Connections without an accepted CONNECT that were closed for new ones.",
+            "over_rate": "Connections beyond the rate of a listener.",
+            "no_room": "Connections beyond what the process can hold.",
+            "connect_timeouts": "Connections without a CONNECT in time.",
+            "aborted": "Connections whose peer neither read nor closed.",
+            "tls_refused": "TLS handshakes that failed.",
+            "websocket_refused": "WebSocket requests that failed.",
+            "origins_refused": "WebSocket requests of web pages that may not connect.",
+            "websocket_errors": "WebSockets closed for what the peer sent.",
+        },
+    ),
+    *own(
+        "shares/refused",
+        COUNTER,
+        {
+            "sessions": "CONNECTs refused because a holder has its share of sessions.",
+            "subscriptions": "Topic filters refused because a holder has its share.",
+            "expressions": "Expressions refused because a holder has its share.",
+            "channels": "Channels that were none because a holder has its share.",
+            "delayed": "Messages not put off because a holder has its share.",
+            "delayed_bytes": "Messages not put off because a holder has its share of the memory.",
+            "retained": "Messages not retained because a holder has its share.",
+            "retained_bytes": "Messages not retained because a holder has its share of the memory.",
+            "will_bytes": "CONNECTs refused because a holder has its share of memory for wills.",
+        },
+    ),
+    *own("retained", COUNTER, {"rejected": "Retained messages beyond the bound."}),
+    *own(
+        "memory",
+        GAUGE,
+        {
+            "limit": "Bytes that clients may make the gateway hold.",
+            "bytes": "Bytes that it holds for them.",
+            "buffers": "Bytes of these in buffers of connections.",
+            "idle": "Bytes of these for connections and sessions by themselves.",
+        },
+    ),
+    *own("memory", COUNTER, {"closed": "Connections closed for want of memory."}),
+    *own("turns", GAUGE, {"longest_ms": "Seconds of the last minute's longest turn."}),
+    *own("delays", GAUGE, {"waiting": "Messages that wait for the moment of their delay."}),
+    *own(
+        "conflated",
+        GAUGE,
+        {
+            "topics": "Topics of which conflated subscriptions were sent a message lately.",
+            "bytes": "Bytes of these, and of the messages that are held of them.",
+        },
+    ),
+    *own(
+        "conflated",
+        COUNTER,
+        {
+            "superseded": "Messages given up for a newer one of their topic.",
+            "not_held": "Messages sent at once because so many topics were known.",
+        },
+    ),
+    *own("delivery", GAUGE, {"held_sessions": "Sessions for which messages are held."}),
+    *own("delivery", COUNTER, {"not_held": "Times that too many sessions held messages."}),
+    *own(
+        "delivery/<class>",
+        COUNTER,
+        {
+            "flushes": "Writes to clients of the class.",
+            "packets": "Packets of these.",
+            "bytes": "Bytes of these.",
+        },
+    ),
+    *own(
+        "delivery/<class>",
+        GAUGE,
+        {
+            "packets_per_flush": "Mean packets of a write.",
+            "bytes_per_flush": "Mean bytes of a write.",
+            "delay_ms_p50": "Seconds that half of the messages held last were held.",
+            "delay_ms_p99": "Seconds that 99 % of them were held at most.",
+        },
+    ),
+    *own("replays", GAUGE, {"waiting": "Subscriptions that still await retained messages."}),
+    *own(
+        "replays",
+        COUNTER,
+        {
+            "deferred": "Subscriptions whose retained messages took several turns.",
+        },
+    ),
+    *own(
+        "routes",
+        COUNTER,
+        {
+            "hits": "Messages whose receivers were known from an earlier one.",
+            "misses": "Messages whose receivers had to be found.",
+            "decisions": "Times that access rules were asked about a topic.",
+        },
+    ),
+    *own(
+        "routes",
+        GAUGE,
+        {
+            "hit_rate": "Percent of hits among hits and misses.",
+            "topics": "Topics whose receivers are known.",
+            "bytes": "Bytes that the known receivers occupy.",
+        },
+    ),
+)
+
+ALIASES = (
+    *own(
+        "aliases/in",
+        COUNTER,
+        {
+            "hits": "PUBLISH packets from clients with an alias alone.",
+            "mappings": "PUBLISH packets from clients that set an alias.",
+            "evictions": "Aliases that clients took from another topic.",
+        },
+    ),
+    *own(
+        "aliases/in",
+        GAUGE,
+        {
+            "hit_rate": "Percent of hits among hits and mappings.",
+            "bytes_saved": "Bytes of topic names that did not travel, less the aliases.",
+            "bytes_held": "Bytes of topic names that aliases stand for.",
+        },
+    ),
+    *own(
+        "aliases/out",
+        COUNTER,
+        {
+            "hits": "PUBLISH packets to clients with an alias alone.",
+            "misses": "PUBLISH packets to clients with a topic name.",
+            "mappings": "PUBLISH packets to clients that set an alias.",
+            "evictions": "Aliases taken from a topic.",
+            "refused_soft": "Topics without an alias for want of memory.",
+            "refused_hard": "Connections that gave up all aliases for want of memory.",
+        },
+    ),
+    *own(
+        "aliases/out",
+        GAUGE,
+        {
+            "hit_rate": "Percent of hits among hits and misses.",
+            "bytes_saved": "Bytes of topic names that did not travel, less the aliases.",
+            "bytes_held": "Bytes of topic names and the objects around them.",
+        },
+    ),
+)
+
+WHERE = (
+    *own(
+        "where",
+        COUNTER,
+        {
+            "evaluated": "Evaluations of subscription filters.",
+            "passed": "Evaluations that were TRUE.",
+            "filtered": "Evaluations that were not TRUE.",
+            "null": "Evaluations that were NULL.",
+            "slow": "Measured evaluations of more than a millisecond.",
+            "over_budget": "Evaluations, of rules, too, that were NULL for what they would cost.",
+        },
+    ),
+    *own(
+        "where",
+        GAUGE,
+        {
+            "expressions": "Distinct expressions of clients.",
+            "promoted": "Expressions in use with a function of their own.",
+            "slowest_microseconds": "Mean seconds of the slowest expression in use.",
+        },
+    ),
+)
+
+CHANNELS = (
+    Figure("tidegate/channels", GAUGE, "Channels."),
+    Figure(
+        "tidegate/channels_refused",
+        COUNTER,
+        "Shared subscriptions that could be no channel because there were too many.",
+    ),
+    Figure(
+        "tidegate/channels/<channel>/state",
+        GAUGE,
+        "1 for the state of the channel.",
+        "tidegate_channel_state",
+        ("open", "paused"),
+    ),
+    *own(
+        "channels/<channel>",
+        GAUGE,
+        {
+            "consumers": "Consumers, connected or not.",
+            "depth": "Messages that wait for a consumer.",
+            "bytes": "Bytes of messages that wait.",
+            "put_aside": "Waiting messages that are paused, or that no consumer may read.",
+            "in_flight": "Messages that consumers have and did not acknowledge.",
+            "attempts": "Most times that one of these, or one that came back, was given out.",
+            "oldest_seconds": "Age of the oldest message in memory.",
+            "latency_ms_p50": "Seconds until half of the last messages were acknowledged.",
+            "latency_ms_p99": "Seconds until 99 % of them were acknowledged.",
+        },
+    ),
+    *own(
+        "channels/<channel>",
+        COUNTER,
+        {
+            "received": "Messages queued.",
+            "delivered": "Messages given to consumers, each time.",
+            "acknowledged": "Messages that consumers acknowledged.",
+            "unacknowledged": "Messages sent at QoS 0, which nobody acknowledges.",
+            "requeued": "Messages given back.",
+            "timed_out": "Messages not acknowledged in time.",
+            "dead_lettered": "Messages published to the dead letter topic.",
+            "dropped": "Messages given up for want of room, after their last attempt, or emptied.",
+            "expired": "Messages that expired while they waited.",
+            "filtered": "Messages that no consumer's filter let through.",
+            "outside_size": "Messages smaller or larger than the channel takes.",
+            "too_large": "Messages above the Maximum Packet Size of every connected consumer.",
+        },
+    ),
+)
+
+CLIENT_FIGURES = (*CLIENTS, *CHANNELS, *ALIASES, *WHERE)
 
 OWN_FIGURES = (
     *UPLINK_FIGURES,

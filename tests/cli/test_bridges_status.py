@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gateway.cli.bridges_status import lines, report
+from gateway.cli.bridges import report, status_lines
 from tests.cli.conftest import Command, MakeGateway
 from tests.support.nodes.serial_line import SerialLine
 from tests.support.ports import free_port
@@ -117,7 +117,7 @@ def test_what_a_person_reads() -> None:
             },
         ],
     }
-    assert list(lines(bridge)) == [
+    assert list(status_lines(bridge)) == [
         "modbus meters (/dev/ttyUSB0): open, last heard 1 s ago",
         "  counted: 12,000 answers, 3 timeouts",
         "  trouble: device 7: does not answer; asked again in 4 s",

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.cli.uplink_status import collect, lines
+from gateway.cli.uplink import collect, status_lines
 from tests.cli.conftest import Command
 from tests.support.processes.gateway_process import GatewayProcess
 
@@ -43,7 +43,7 @@ def test_a_pause_outlives_a_restart_and_the_status_says_so(
 
 
 def test_what_a_person_reads() -> None:
-    assert lines(
+    assert status_lines(
         {
             "uplink/state": "disconnected",
             "uplink/error": "no route to host",

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from gateway.app.checks.check import check_configuration
-from gateway.config.credentials import FOLDER, secret_path
 from gateway.config.errors import ConfigurationError
 from gateway.config.load import read_document
+from gateway.config.named_file import FOLDER, secret_path
 
 
 def test_a_credential_is_a_file_of_systemd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-from tui.rates import Rates
+from tui.state import Rates
 
 
 def test_no_rate_before_two_rounds_with_the_same_counter() -> None:

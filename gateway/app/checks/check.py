@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 from gateway.app.access import access_policies
 from gateway.app.listeners import check_listener
 from gateway.config.configuration import Configuration
-from gateway.config.credentials import PREFIX, secret_path
 from gateway.config.errors import ConfigurationError, raise_all
-from gateway.config.named_file import open_named
+from gateway.config.named_file import PREFIX, open_named, secret_path
 from gateway.config.values import values_of
 from gateway.mqtt.errors import MqttError
 from gateway.mqtt.topics import SHARED_PREFIX, check_topic_filter, topic_matches

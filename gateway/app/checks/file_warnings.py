@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from gateway.config.configuration import Configuration
-from gateway.config.credentials import PREFIX, secret_path
+from gateway.config.named_file import PREFIX, secret_path
 from gateway.config.values import values_of
 from gateway.settings import checks
 from gateway.storage.engine.database import database_file

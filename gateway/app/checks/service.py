@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from gateway.config.configuration import Configuration
-from gateway.config.credentials import FOLDER, PREFIX
+from gateway.config.named_file import FOLDER, PREFIX
 from gateway.config.values import values_of
 from gateway.settings import checks
 

@@ -14,10 +14,9 @@ from gateway.config.values import values_of
 from gateway.pieces import EMPTY_ON_PURPOSE, complete
 from gateway.settings import checks
 from gateway.settings.listener import ListenerSettings
-from gateway.settings.loopback import is_loopback
 from gateway.settings.outbox import OutboxSettings, StreamSettings
 from gateway.settings.uplinks import place_of
-from gateway.settings.web_address import ANY, OPAQUE
+from gateway.settings.web_address import ANY, OPAQUE, is_loopback
 
 PLAIN = {"mqtt": "mqtts", "ws": "wss"}
 """Schemes without encryption, and the same with it."""

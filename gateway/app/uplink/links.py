@@ -21,7 +21,7 @@ from gateway.app.uplink.monitoring import PART, LinkLines, UplinkCounters
 from gateway.app.uplink.outbox import report_ledger
 from gateway.app.uplink.recall import start_recall
 from gateway.config.configuration import Configuration
-from gateway.config.credentials import secret_path
+from gateway.config.named_file import secret_path
 from gateway.counters import Counters
 from gateway.server.gateway_loop import GatewayLoop
 from gateway.server.socket_transport import SocketTransport

@@ -1,11 +1,13 @@
 """`tidegate import mosquitto.conf`: migrates from Mosquitto."""
 
+import json
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from gateway.cli.mosquitto.conversion import Conversion
-from gateway.cli.mosquitto.toml import text_of, told
 from gateway.errors import TidegateError
 
 
@@ -50,3 +52,66 @@ def _check(file: Path) -> int:
     check_configuration(*read(file))
     print(f"{file}: ok", file=sys.stderr)
     return 0
+
+
+Table = dict[str, Any]
+
+FIRST = ("url", "name")
+"""Keys that precede the others."""
+
+
+def text_of(conversion: Conversion, source: str) -> str:
+    """Return the whole file, with lines without an equivalent at its end."""
+    return "\n".join(_lines(conversion, source)) + "\n"
+
+
+def _lines(conversion: Conversion, source: str) -> Iterator[str]:
+    yield f"# made by `tidegate import {source}`"
+    for name in ("broker", "storage", "log"):
+        table: Table = getattr(conversion, name)
+        if table:
+            yield from ("", f"[{name}]", *_keys(table))
+    for place, table in conversion.listeners:
+        yield from ("", *_comment(place), "[[listener]]", *_keys(table))
+    alone = len(conversion.uplinks) == 1
+    for place, table in conversion.uplinks:
+        head = "[uplink]" if alone else "[[uplink]]"
+        yield from ("", *_comment(place), head, *_keys(table))
+        for kind in ("rule", "down"):
+            for each in table.get(kind, ()):
+                yield from ("", f"[[uplink.{kind}]]", *_keys(each))
+    if conversion.left or conversion.remarks:
+        yield from ("", "# Not taken over, or otherwise:")
+        yield from (f"# {each}" for each in told(conversion))
+
+
+def told(conversion: Conversion) -> Iterator[str]:
+    """Yield a line for each that has no equivalent, and for differences."""
+    for line, why, differs in sorted(conversion.left, key=lambda each: not each[2]):
+        what = f"{line.option} {_shown(line.option, line.value)}".rstrip()
+        prefix = "" if differs else "needless: "
+        yield f"{line.place}: {what}: {prefix}{why.removeprefix('needless: ')}"
+    yield from conversion.remarks
+
+
+def _shown(option: str, value: str) -> str:
+    """Return a value without secrets."""
+    return "(not shown)" if "password" in option or "psk" in option else value
+
+
+def _comment(place: str) -> list[str]:
+    return [f"# {place}"] if place else []
+
+
+def _keys(table: Table) -> Iterator[str]:
+    for name, value in sorted(table.items(), key=lambda each: each[0] not in FIRST):
+        if not (isinstance(value, list) and value and isinstance(value[0], dict)):
+            yield f"{name} = {_value(value)}"
+
+
+def _value(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_value, value))}]"
+    return json.dumps(value, ensure_ascii=False)

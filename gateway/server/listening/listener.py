@@ -2,22 +2,24 @@
 
 import asyncio
 import errno
+import logging
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gateway.access.access import OPEN, AccessPolicy
 from gateway.broker.connecting.connection_info import Authenticator
 from gateway.errors import StartError
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.server.gateway_loop import GatewayLoop
-from gateway.server.listening.acceptor import ACCEPTED_AT_ONCE, Acceptor
 from gateway.server.listening.connection_limits import ConnectionLimits, ProcessConnections
 from gateway.server.listening.connections import Connections
 from gateway.server.listening.unix_socket import bind_unix_socket, remove_unix_socket
+from gateway.server.socket_selector import READ
+from gateway.server.socket_transport import SocketTransport
 from gateway.server.transport import address_name
 from gateway.server.transport_stack import TransportStack
 from gateway.server.turn import Turn
@@ -25,6 +27,7 @@ from gateway.settings.listener import ListenerSettings
 
 if TYPE_CHECKING:
     import ssl
+
 
 BACKLOG = 1024
 """Connections that the kernel queues until they are accepted, as when a whole fleet reconnects."""
@@ -231,3 +234,91 @@ def _inodes(port: int, proc: Path) -> Iterator[str]:
                 fields = line.split()
                 if fields[3] == LISTENING and int(fields[1].rpartition(":")[2], 16) == port:
                     yield fields[9]
+
+
+logger = logging.getLogger(__name__)
+
+ACCEPTED_AT_ONCE = 64
+"""Connections of the backlog that are accepted in a row."""
+
+PAUSE = 1.0
+"""Seconds without accepting after the process or the system reached a limit."""
+
+NO_ROOM = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+
+
+class Acceptor:
+    """Makes a transport, and a protocol by `make_protocol`, for every new connection.
+
+    After at most `at_once` of them, their first packets are handled before more are accepted. The
+    protocol need not be an `asyncio.Protocol`, but has the methods that are used.
+    """
+
+    __slots__ = ("_at_once", "_kind", "_listening", "_loop", "_make_protocol", "_sockets")
+
+    def __init__(
+        self,
+        loop: GatewayLoop,
+        listening: socket.socket,
+        make_protocol: Callable[[], Any],
+        at_once: int = ACCEPTED_AT_ONCE,
+    ) -> None:
+        self._at_once = at_once
+        self._loop = loop
+        self._sockets = loop.sockets
+        self._listening = listening
+        self._make_protocol = make_protocol
+        self._kind = int(listening.family), int(listening.type), listening.proto
+
+    def start(self, backlog: int) -> None:
+        """Listen and accept from now on.
+
+        Raise OSError if another process took the address first.
+        """
+        listening = self._listening
+        listening.settimeout(0)
+        if listening.family != socket.AF_UNIX:  # one write for each turn; connections inherit it
+            listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        listening.listen(backlog)
+        self._watch(READ)
+
+    def close(self) -> None:
+        """Stop accepting."""
+        self._watch(0)
+        self._listening.close()
+
+    def ready(self, _events: int) -> None:
+        """Accept waiting connections; the selector calls this."""
+        try:
+            for _ in range(self._at_once):
+                # what accept() calls: its descriptor object costs as much as the call
+                descriptor, address = self._listening._accept()  # type: ignore[attr-defined]  # noqa: SLF001
+                self._begin(socket.SocketType(*self._kind, descriptor), address)
+        except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+            return
+        except OSError as error:
+            if error.errno in NO_ROOM:
+                self._pause(error)
+            else:
+                context = {"message": "cannot accept", "exception": error}
+                self._loop.call_exception_handler(context)
+
+    def _begin(self, sock: socket.SocketType, address: object) -> None:
+        try:
+            protocol = self._make_protocol()
+            SocketTransport(sock, protocol, self._sockets, self._loop).start(address)
+        except Exception:
+            # the transport's border (ARCHITECTURE.md): a fault of ours ends this connection alone
+            logger.exception("unexpected error; closing a new connection")
+            self._sockets.serve(sock.fileno(), self, 0)
+            sock.close()
+
+    def _pause(self, error: OSError) -> None:
+        logger.error("no room for new connections: %s", error)
+        self._watch(0)
+        self._loop.call_later(PAUSE, self._watch, READ)
+
+    def _watch(self, events: int) -> None:
+        descriptor = self._listening.fileno()
+        if descriptor >= 0:  # not closed meanwhile
+            self._sockets.serve(descriptor, self, events)

@@ -11,7 +11,7 @@ from gateway.bridges.ble.ble_settings import BleSettings
 from gateway.bridges.ble.decoders import Advertisement
 from gateway.bridges.ble.scan_devices import Air, scan_devices
 from gateway.bridges.kind import ScanOptions
-from gateway.cli.bridges_scan import lines
+from gateway.cli.bridges import scan_lines
 from gateway.config.reader import Reader
 from tests.bridges.ble.test_ble_bridge import ADDRESS, BTHOME, bthome, bus, encrypted
 from tests.support.disk.storage import until
@@ -46,7 +46,7 @@ async def test_devices_are_listed_with_what_they_say(bus: Bus) -> None:
         "hci0: listening for 1 s",
         "hci0: 1 devices advertise nothing that can be decoded",
     ]
-    (content,) = tomllib.loads("\n".join(lines(found)))["ble"]
+    (content,) = tomllib.loads("\n".join(scan_lines(found)))["ble"]
     reader = Reader("tidegate.toml")
     assert len(reader.read(BleSettings, content).device) == 2
     assert not reader.mistakes

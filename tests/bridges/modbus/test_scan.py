@@ -10,7 +10,7 @@ from gateway.bridges.kind import FoundTable, ScanOptions
 from gateway.bridges.modbus import scan
 from gateway.bridges.modbus.modbus_settings import ModbusSettings
 from gateway.bridges.modbus.scan import scan_buses
-from gateway.cli.bridges_scan import lines
+from gateway.cli.bridges import scan_lines
 from gateway.config.reader import Reader
 from tests.bridges.modbus.slaves import RtuLine, framed, tcp_slave
 from tests.support.ports import free_port
@@ -63,7 +63,7 @@ SDM120 = {
 
 def settings_of(found: list[FoundTable]) -> ModbusSettings:
     """Return the settings that the gateway reads of tables as they are printed."""
-    (content,) = tomllib.loads("\n".join(lines(found)))["modbus"]
+    (content,) = tomllib.loads("\n".join(scan_lines(found)))["modbus"]
     reader = Reader("tidegate.toml")
     settings: ModbusSettings = reader.read(ModbusSettings, content)
     assert not reader.mistakes

@@ -6,9 +6,9 @@ import pytest
 
 from gateway.bridges.readings.reading_publisher import REASON_MAX
 from gateway.bridges.serial.csv_lines import CsvLines
-from gateway.bridges.serial.intake import TEXT_LINES_A_MINUTE, LineIntake
 from gateway.bridges.serial.json_lines import parse_json
 from gateway.bridges.serial.regex_lines import compile_pattern
+from gateway.bridges.serial.serial_bridge import TEXT_LINES_A_MINUTE, LineIntake
 from gateway.mqtt.reason_codes import ReasonCode
 from tests.support.clocks import NOW, ManualClock
 from tests.support.nodes.bridges import Gateway

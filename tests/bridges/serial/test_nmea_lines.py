@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.bridges.readings.reading import RefusedReadingError
-from gateway.bridges.serial.intake import LineIntake
 from gateway.bridges.serial.nmea_lines import SENTENCES, parse_nmea
 from gateway.bridges.serial.sample import NoReadingError
+from gateway.bridges.serial.serial_bridge import LineIntake
 from tests.support.clocks import NOW, ManualClock
 from tests.support.nodes.bridges import Gateway
 

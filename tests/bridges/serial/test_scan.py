@@ -16,7 +16,7 @@ from gateway.bridges.serial import scan
 from gateway.bridges.serial.port import Line, SerialPort
 from gateway.bridges.serial.scan import Detector, scan_ports
 from gateway.bridges.serial.serial_settings import SerialSettings
-from gateway.cli.bridges_scan import lines
+from gateway.cli.bridges import scan_lines
 from gateway.config.reader import Reader
 from tests.bridges.serial.intake.node_frames import frame
 from tests.support.nodes.serial_line import SerialLine
@@ -77,7 +77,7 @@ async def talking(line: SerialLine, data: bytes) -> AsyncIterator[None]:
 
 def settings_of(found: FoundTable) -> SerialSettings:
     """Return the settings that the gateway reads of a table as it is printed."""
-    content = tomllib.loads("\n".join(lines([found])))
+    content = tomllib.loads("\n".join(scan_lines([found])))
     reader = Reader("tidegate.toml")
     settings: SerialSettings = reader.read(SerialSettings, content["serial"][0])
     assert not reader.mistakes

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from gateway.bridges.serial.d0 import D0Decoder
 from gateway.bridges.serial.dsmr import DsmrDecoder, crc16
-from gateway.bridges.serial.intake import TelegramIntake
 from gateway.bridges.serial.sample import TelegramDecoder
+from gateway.bridges.serial.serial_bridge import TelegramIntake
 from gateway.bridges.serial.serial_settings import SerialSettings
 from gateway.bridges.serial.sml import START, SmlDecoder
 from gateway.bridges.serial.sml import crc16 as x25

@@ -3,7 +3,7 @@
 import pytest
 
 from gateway.bridges.readings.reading_map import reading_map
-from gateway.bridges.supervision.series_owners import SeriesOwners
+from gateway.bridges.supervision.interfaces import SeriesOwners
 from tests.support.clocks import NOW, ManualClock
 from tests.support.nodes.bridges import Gateway
 from tests.support.table import table

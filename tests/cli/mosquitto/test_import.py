@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from gateway.cli.main import main
+from gateway.cli.mosquitto.command import text_of
 from gateway.cli.mosquitto.conversion import Conversion
 from gateway.cli.mosquitto.lines import lines_of
 from gateway.cli.mosquitto.options import NEEDLESS, WITHOUT
-from gateway.cli.mosquitto.toml import text_of
 from gateway.errors import TidegateError
 from tests.support.ports import free_port
 from tests.support.processes.certificates import Authority

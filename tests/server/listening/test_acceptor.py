@@ -6,8 +6,8 @@ from typing import cast
 import pytest
 
 from gateway.server.gateway_loop import GatewayLoop
-from gateway.server.listening import acceptor as acceptor_module
-from gateway.server.listening.acceptor import Acceptor
+from gateway.server.listening import listener as acceptor_module
+from gateway.server.listening.listener import Acceptor
 from tests.support.disk.storage import until
 
 pytestmark = pytest.mark.asyncio(loop_factories=["gateway"])

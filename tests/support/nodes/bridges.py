@@ -11,9 +11,9 @@ from gateway.bridges.supervision.interfaces import (
     NodeFrames,
     PacketCounters,
     Receive,
+    SeriesOwners,
     Services,
 )
-from gateway.bridges.supervision.series_owners import SeriesOwners
 from gateway.clock import Clock
 from gateway.counters import Counters
 from gateway.mqtt.message import Message

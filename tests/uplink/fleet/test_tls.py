@@ -42,7 +42,7 @@ async def test_an_unknown_certificate_is_refused(store: Store, tls_broker: Fleet
         store, uplink_settings(url=f"mqtts://localhost:{tls_broker.port}")
     ) as uplink:
         await until(lambda: uplink.state == "disconnected")
-        assert "CERTIFICATE_VERIFY_FAILED" in str(store.counters.values["tidegate/uplink/error"])
+        assert "signed by itself" in str(store.counters.values["tidegate/uplink/error"])
     assert tls_broker.connects == []
 
 
