@@ -81,3 +81,16 @@ def test_the_summary_of_attacks_is_that_of_their_table() -> None:
     assert f"worst attack | {plain[-1]} ms | {compiled[-1]} ms |" in text
     assert f"within 20 ms | {fast[0]} | {fast[1]} |" in text
     assert f"more than {mebibytes[-1]} MiB" in text
+
+
+def test_sections_that_sources_name_are_there() -> None:
+    named = re.compile(r'\((docs/[a-z-]+\.md), "?([A-Z][^")]+)"?\)')
+    found = [
+        (path, section)
+        for folder in ("gateway", "pipeline", "tui", "firmware")
+        for source in (ROOT / folder).rglob("*.py")
+        for path, section in named.findall(source.read_text(encoding="utf-8"))
+    ]
+    assert found
+    for path, section in found:
+        assert f"# {section}\n" in (ROOT / path).read_text(encoding="utf-8"), f"{path}: {section}"
