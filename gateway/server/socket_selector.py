@@ -155,11 +155,13 @@ class SocketSelector:
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         """Serve sockets until asyncio has something to do, or `timeout` seconds have passed."""
         self.scheduled = False
+        # for epoll, -1 means to wait without a limit
         seconds = -1.0 if timeout is None else max(timeout, 0.0)
         now = monotonic()
         end = now + seconds
         wake_up = self.wake_up
         while True:
+            # with 0 seconds asyncio has callbacks to run, and nothing is to be waited for
             polled = self._stay_awake(now) if self._short_waits >= STEADY and seconds else None
             if not polled:
                 wait = seconds if wake_up.at == NEVER else self._sooner(seconds, now)
@@ -185,6 +187,7 @@ class SocketSelector:
                 self.begun = False
                 self.end_of_turn()
             before, now = now, monotonic()
+            # a poll without waiting says nothing about the peers
             if seconds:
                 waits = self._short_waits
                 self._short_waits = waits + 1 if now - before < SHORT else min(waits, 0)
@@ -241,6 +244,7 @@ class SocketSelector:
             after = monotonic()
             if polled or after >= end:
                 break
+        # a busy wait counts as a short one, so that the next wait is busy, too
         self._short_waits = STEADY
         self._usual_wait += (after - now - self._usual_wait) * WEIGHT  # an exponential mean
         if self._usual_wait > WORTHWHILE:

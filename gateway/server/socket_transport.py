@@ -286,6 +286,7 @@ class SocketTransport:
         self._closing = True
         self._unsent = None
         self._unsent_bytes = 0
+        # a broken socket would be ready in every poll until its end has run
         self._watch(0)
         self._loop.call_soon(self._end, error)
 
@@ -299,5 +300,6 @@ class SocketTransport:
         self._selector.forget(self._socket.fileno())
         try:
             self._protocol.connection_lost(error)
+        # also if the protocol raises: the descriptor must not leak
         finally:
             self._socket.close()

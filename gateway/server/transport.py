@@ -157,6 +157,7 @@ class ClientTransport:
             broker, traffic, instant = turn.broker, turn.broker.traffic, turn.now()
             until, turns = instant.monotonic + HANDLING, traffic.turns
             while not rest and broker.receive(client, data, instant):
+                # the rest of it is in the framer
                 data = b""
                 late = turn.monotonic() >= until
                 if late or traffic.turns != turns:  # there is enough output to write
@@ -221,6 +222,7 @@ class ClientTransport:
         If the turn's time is used up, or other sockets are ready, that is done later: thousands of
         connections may be lost in one moment.
         """
+        # `_go_on` calls this again
         if self._rest:
             return
         if self._turn.busy:
@@ -338,6 +340,7 @@ class ClientTransport:
             self._expire(transport)
             if not waits:
                 self._finish(transport)
+        # a paused peer is written to by `resume_writing`, not after a commit
         return connection.output.waiting_for if waits and not self._paused else 0
 
     def note_below(self, size: int) -> None:

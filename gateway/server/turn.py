@@ -183,6 +183,7 @@ class Turn:
 
     def write_early(self, connection: Flushable) -> None:
         """Let the connection write at once what may be sent, and the rest as usual."""
+        # its output is written here: the end of the turn would find nothing
         self.touched.pop(connection, None)
         batch = connection.flush(self._writer.committed, self.now())
         if batch:
@@ -213,7 +214,9 @@ class Turn:
             return
         self.overrun = False
         until = self.monotonic() + POSTPONED
+        # each once: a client that postpones itself again waits for the others
         for _ in range(len(self._waiting)):
+            # removed after the call: a `later` in it must not schedule a second round
             self._waiting[0]()  # which may postpone it again
             self._waiting.popleft()
             if self.monotonic() >= until:
@@ -312,6 +315,7 @@ class Turn:
             batch = connection.flush(committed, now)
             if batch:
                 held[connection] = batch
+            # nothing waits any more, so the next commit need not touch it
             elif held:
                 held.pop(connection, None)
         return True

@@ -108,8 +108,9 @@ class TopicLevels:
     def find(self, text: bytes) -> int:
         """Return the number of the text, 0 if it has none."""
         size = len(text)
+        # a multiplication instead of a modulo allows any size
         slot = (hash(text) & _WORD) * self._slots >> 32
-        while True:
+        while True:  # it ends, since a quarter of the slots is free
             number = self._table[slot]
             if number == 0:
                 return self._old_find(text) if self._old_slots else 0
@@ -288,9 +289,11 @@ class TopicLevels:
         """Free memory if it is much: of holes, of the table, or of the columns' end."""
         if self._holes > FEW_HOLES and 2 * self._holes > self._bytes:
             self._close_holes()
+        # shortening copies all columns, so it needs as many removals
         elif self._uses[self._size - 1] == 0 and 2 * self._cuts > self._size:
             self._cuts = 0
             self._cut_back()
+        # far below the fill at which the table grows, so that it does not alternate
         elif self._slots > FIRST_TABLE and 6 * self.count < self._slots:
             self._cut_back()
 
@@ -326,6 +329,7 @@ class TopicLevels:
         self._table = zeros(size)
         self._slots = size
         self._step = max(_STEP, 4 * self._size // size)
+        # `_move` builds the list of free numbers again
         self._free = 0
         self.moved = 1
         if self._size <= self._at_once:
@@ -359,6 +363,7 @@ class TopicLevels:
         self._old_bytes = 0
 
     def _cut_back(self) -> None:
+        # a byte of uses for each number: the last one in use is found without a loop in Python
         self._size = max(1, len(bytes(self._uses[: self._size]).rstrip(b"\0")))
         self._resize_columns(capacity_for(self._size))
         self._rebuild_table(max(FIRST_TABLE, 2 * self.count))
@@ -368,5 +373,7 @@ class TopicLevels:
         self._old_pieces = set(range(len(self._texts))) - set(self._spare)
         self._old_bytes = self._bytes
         self._holes = 0
+        # a new piece: moving texts must not be appended to one that will be freed
         self._open_piece()
+        # moving all numbers into a new table copies their texts, too
         self._rebuild_table(max(self._slots, 2 * self.count))

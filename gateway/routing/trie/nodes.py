@@ -164,6 +164,7 @@ class TrieNodes:
         children = self._children[parent]
         if children < _MANY - _A_CHILD:
             self._children[parent] = (children + _A_CHILD) | kind
+        # the count no longer fits its bits
         else:
             self._children[parent] = children | _MANY | kind
             self._many[parent] = self._many.get(parent, MANY - 1) + 1
@@ -181,6 +182,7 @@ class TrieNodes:
 
     def cut(self, node: int) -> None:
         """Remove a node that has no children and holds nothing."""
+        # the last node: all columns are freed without any search
         if self.count == 1:
             self._clear()
             return
@@ -227,13 +229,16 @@ class TrieNodes:
 
     def _give_back(self) -> None:
         """Free memory if it is much: of the table, or of free numbers at the columns' end."""
+        # shortening copies all columns, so it needs as many removals
         if self._level[self._size - 1] == 0 and 2 * self._cuts > self._size:
             self._cuts = 0
             self._cut_back()
+        # far below the fill at which the table grows, so that it does not alternate
         elif self._slots > _FIRST_EDGES and 6 * self.count < self._slots:
             self._cut_back()
 
     def _cut_back(self) -> None:
+        # the last level that is not 0 is found without a loop in Python
         used = len(bytes(self._level[: self._size]).rstrip(b"\0"))
         self._size = max(1, (used + _LEVEL - 1) // _LEVEL)
         self._resize_columns(capacity_for(self._size))

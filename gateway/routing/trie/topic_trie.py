@@ -106,6 +106,7 @@ class TopicTrie:
         for node in nodes:
             if table.held(node):
                 found.append(node)
+            # `a/#` matches `a`, too
             if table.children(node) & _HAS_REST:
                 found.append(table.child(node, _HAS_REST))
         return found
@@ -130,6 +131,7 @@ class TopicTrie:
             number = self._levels.find(level)
             below = self._nodes.child(node, number) if number else 0
             if not below:
+                # every node counts as one use of its level
                 if number:
                     self._levels.use_again(number)
                 else:

@@ -58,6 +58,7 @@ class Connection:
         try:
             self._connection = await self.run(self._connect)
         except BaseException:
+            # without it, the thread would wait for calls for ever
             self._end()
             raise
 
@@ -98,6 +99,7 @@ class Connection:
         connection = self._connection
         cursor = connection.cursor()  # one for all: making one costs as much as a statement
         execute = cursor.execute
+        # IMMEDIATE: the write lock is awaited before the first row, not between rows
         execute("BEGIN IMMEDIATE")
         try:
             for statement, rows in batch:

@@ -73,8 +73,10 @@ class Reserve:
         flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC
         descriptor = os.open(self._path, flags, 0o640)
         try:
+            # allocates the blocks now: a sparse file would reserve nothing
             os.posix_fallocate(descriptor, 0, size)
         except OSError:
+            # part of the space would leave even less for SQLite
             self.release()
             raise
         finally:

@@ -60,6 +60,7 @@ def finish(path: Path, clock: Clock, aside: Path | None = None) -> None:
     if path.exists() or not new.exists():
         return
     aside = aside or _free_name(path, clock)
+    # first, or SQLite would replay the old log into the new database
     for suffix in BESIDE:
         if os.path.lexists(old := path.with_name(path.name + suffix)):
             old.rename(aside.with_name(aside.name + suffix))
@@ -85,6 +86,7 @@ def put_in_place(whole: Path, path: Path, clock: Clock) -> None:
     aside = _free_name(path, clock)
     if path.exists():
         path.rename(aside)
+    # under this name `finish` completes it after a crash
     whole.rename(_new(path))
     sync_folder(path.parent)
     finish(path, clock, aside)

@@ -114,6 +114,7 @@ class CommitAttempts:
     def _tried(self, _: None, failure: BaseException | None) -> None:
         if failure is not None:
             self._go_on(self._handle(failure))
+        # committed, but perhaps to files that are already deleted
         elif self.are_gone():
             self._go_on(self._end_unwritten())
         else:
@@ -469,6 +470,7 @@ class Writer:
         """Continue after an attempt; the batch is on disk if it is `done`."""
         if done:
             self._note_written()
+        # after the start of the stop a failed batch is not tried again
         if self._is_due() and not (self.attempts.failing and self._closing.is_set()):
             self._commit()
         else:
@@ -488,6 +490,7 @@ class Writer:
 
     def _rest(self) -> None:
         """Return space if it is time, then wait for the next batch."""
+        # returning space writes to the disk, too
         if self._rows_since_check >= SPACE_CHECK_ROWS and not self.attempts.failing:
             self._task = asyncio.get_running_loop().create_task(self._give_space_back())
         else:

@@ -181,6 +181,7 @@ class Ledger:
 
     def change(self, uplinks: Sequence[str], places: Places, reporting: int) -> None:
         """Know other uplinks from now on; what was for one that goes is forgotten."""
+        # pending ranges have the present names of the uplinks
         self.save()
         before, self._uplinks = self._uplinks.names, UplinkBits(uplinks)
         self._reporting = reporting
@@ -196,6 +197,7 @@ class Ledger:
         self._batch = self._writer.batch
         counts = {stay[name]: rows for name, rows in self.rows_of.items() if name in stay}
         self.rows_of = Counter(counts)
+        # these, too
         self._open.clear()
         self._writer.schedule_commit(0.0)
         self._writer.hand_over()
@@ -302,6 +304,7 @@ class Ledger:
             self._arm()
 
     def _put(self, each: LedgerRange) -> None:
+        # its key ends with the next number, which changes
         before = self._open.pop(key_of(each), None)
         if before is not None and before.fits(each):
             before.extend(each)
@@ -328,6 +331,7 @@ class Ledger:
     def _committed(self, batch: int) -> None:
         if self.reported_ids:
             reported = self.reported_ids.items()
+            # 0: the deletion is not in a batch yet
             for identifier in [each for each, when in reported if 0 < when <= batch]:
                 del self.reported_ids[identifier]
 

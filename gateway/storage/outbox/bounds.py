@@ -202,7 +202,9 @@ class OutboxStream:
 
         Returns False if another topic's newest row was forgotten for it.
         """
+        # without the payload: up to HEAD_ROWS of each stream are in memory
         row = summary_of(row)
+        # only directly after the known rows: with a gap the oldest row would be unknown
         if self.has_head and knew_all and len(self.head) < HEAD_ROWS:
             self.read_on([row], row.id)
         if self.latest is None or row.lane == RECALL:
@@ -339,6 +341,7 @@ class OutboxBounds:
         for row in rows:
             stream = self.streams.get(row.stream) or self.of(row.stream)
             more, larger = 1, row.size
+            # its topic's older row is deleted, so it adds no row
             if stream.latest is not None and (older := self.replaced(row)) is not None:
                 more, larger = 0, row.size - older.size
             if stream.rejects and stream.over(more, larger):
@@ -400,6 +403,7 @@ class OutboxBounds:
 
     def added(self, stream: OutboxStream, row: OutboxRow) -> bool:
         """Count a new row; return False if the newest row of a topic was forgotten for it."""
+        # an empty stream is known as a whole
         knew_all = stream.known_to >= stream.last_id or not stream.rows
         self.rows += 1
         self.bytes += row.size
@@ -497,12 +501,14 @@ class OutboxTotals:
         self._on_disk = bool(sums)
         self._up_to = max((row[3] for row in sums), default=0)
         ((last_id,),) = await self._rows(_LAST, ())
+        # the newest rows may be deleted by now, and ids must keep rising
         bounds.last_id = max(last_id, self._up_to)
         counted = await self._rows(_COUNT, (self._up_to,))
         for name, rows, size, *_ in (*sums, *counted):
             stream = bounds.of(name)
             stream.rows += rows
             stream.bytes += size
+            # at least the real one, so that no incomplete `head` passes for the whole stream
             stream.last_id = bounds.last_id
             bounds.rows += rows
             bounds.bytes += size

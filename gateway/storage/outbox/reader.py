@@ -89,6 +89,7 @@ class RecentRows:
         uplink: int = 1,
     ) -> list[OutboxRow] | None:
         """Return the same as `OutboxReader.fetch`, None if the disk must be read."""
+        # the loop below goes through every id
         if after_id + 1 < self._complete_from or up_to - after_id > MAX_RECENT_ROWS:
             return None
         rows: list[OutboxRow] = []

@@ -185,6 +185,7 @@ class DeferredRows:
         """Have the rows written if one is due, or wait until the next is."""
         self._timer = None
         loop = asyncio.get_running_loop()
+        # of the same wait the first is due first
         firsts = [next(iter(rows.values())) for rows in self._by_wait.values() if rows]
         due = min((due for due, _ in firsts), default=math.inf)
         if due <= (now := loop.time()):

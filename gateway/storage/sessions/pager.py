@@ -199,6 +199,7 @@ class _Load:
 
     async def step(self) -> bool:
         pager, journal = self._pager, self._journal
+        # the session may have ended while the job waited
         if not journal.open:
             return True
         row = (journal.number, *self._bounds, PAGE_MESSAGES)
@@ -238,6 +239,7 @@ class _End:
             found = [values for values in found if values[0] <= last]
         for sequence, message, size, alone, messages, _ in found:
             journal.forget(sequence, message, size, alone=bool(alone), count=messages)
+        # begins a turn, which ends with a commit of the changes
         pager.now()
         pager.changed()
         return False
@@ -258,6 +260,7 @@ class _End:
             READ, "delivery to session", reader.spans, row, enough, texts=False
         )
         read = list(chain.from_iterable(found))
+        # a page may end before `up_to`; the next step reads the rest
         last = read[-1].last if reader.size >= PAGE_BYTES else up_to
         shared = [each for each in read if each.topic_filter]
         for each in shared:
@@ -286,6 +289,7 @@ class _Sweep:
         if len(found) < STEP_ROWS:
             pager.swept()
             return True
+        # rows in memory stay, so the next step continues after them
         self._last = found[-1][:3]
         return False
 
@@ -330,6 +334,7 @@ class _Cut:
         if len(found) < STEP_ROWS or self._size <= 0:
             pager.was_cut(self._journal)
             return True
+        # rows in memory stay, so the next step continues past them
         if newest:
             self._last = found[-1][1] - 1
         else:

@@ -92,6 +92,7 @@ class Restore:
         last_session, last_message, last_retained = totals[0]
         for number, *figures, last in await self._rows(_QUEUES, "the queues", lambda row: row):
             self._queues[number] = _Queue(*figures)
+            # an ended session may still have deliveries: its number must not be used again
             last_session, last_message = max(last_session, number), max(last_message, last)
         sessions = SessionStore(
             self._pending,
@@ -137,6 +138,7 @@ class Restore:
             if number in self._sessions:
                 await self._read_head(number, queue)
             else:
+                # it ended in an earlier run, before all its deliveries were deleted
                 store.bury(number, queue.messages)
         await self._delete_unowed(store.messages)
         for row in await self._rows(_ATTEMPTS, "attempts of session", lambda values: values):
@@ -155,6 +157,7 @@ class Restore:
     async def _read_head(self, number: int, queue: _Queue) -> None:
         """Read the beginning of a session's deliveries, which includes those that were sent."""
         session = self._sessions[number]
+        # the limit is for the heads of all sessions together
         most = HEAD_MESSAGES if self._bytes < MAXIMUM_HEAD_BYTES else 0
         if session.left_at is None:
             most = max(most, self._window)  # it is unknown what was sent

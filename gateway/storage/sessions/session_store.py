@@ -119,6 +119,7 @@ class SessionStore:
                 _write_incoming(add, journal, changes)
             if changes.attempts:
                 _write_attempts(add, journal, changes)
+            # the tables are emptied at the end: an update before that would be in vain
             if not emptied and (changes.begun or changes.progress):
                 _write_remaining(add, journal, changes)
             if changes.enqueued:
