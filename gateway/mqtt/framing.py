@@ -56,6 +56,7 @@ class Framer:
         elif self._chunks is not None:
             self._chunks += data
             self._missing -= len(data)
+        # the packet ends in this chunk: a single copy joins it
         elif 0 < self._missing <= len(data):
             self.buffer += data
             self._missing = 0

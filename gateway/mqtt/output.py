@@ -146,6 +146,7 @@ class Output:
             if before:
                 return
             buffered = self.buffered = Buffered()
+        # other output has released what was held, and is sent with these
         elif buffered.size != before:
             return
         buffered.messages += count
@@ -158,6 +159,7 @@ class Output:
     def release(self) -> None:
         """Release what a delivery policy held."""
         if self.buffered is not None:
+            # no output has this size
             self.buffered.size = -1
 
     def held_until(self, now: float) -> float:

@@ -124,6 +124,7 @@ def send_span(
 def send_waiting(session: "Session", connection: Connection, now: float) -> None:
     """Send what is queued, as far as the window and the output allow."""
     queue, inflight = session.queue, session.inflight
+    # those of an earlier connection come first [MQTT-4.4.0-1]
     while not inflight.resend:
         span, bytes_free = queue.first(), connection.maximum_unsent - connection.output.size
         if span is None or bytes_free <= 0:

@@ -295,6 +295,7 @@ class Session:
             return Readiness.ENDED
         if self.ready(qos, ahead):
             return Readiness.READY
+        # of those `ahead`, the queue gets what the window has no space for
         if self.queue.over(max(1, ahead + 1 - self.inflight.limit + len(self.inflight))):
             return Readiness.FULL
         if self.connection is not None:

@@ -123,6 +123,7 @@ class DeliveryQueue:
         """Return how many messages from number `first` on fit; 0 if it is full."""
         memory = self._memory
         size = publication.size(first, most) + most * _SPAN_OVERHEAD
+        # usually all of them fit, and none has to be measured
         if (
             self.messages + most <= self.maximum_messages
             and self._bytes + size < self.maximum_bytes
@@ -268,6 +269,7 @@ class DeliveryQueue:
         newest, tail, memory = self._newest, self._tail, self._memory
         while newest and self._head_has_capacity and not tail.messages and not tail.between:
             self._to_head(newest.popleft())
+        # NO_TAIL is shared, and must not change
         if newest and tail is NO_TAIL:
             self._tail = tail = PagedTail()
         messages, bytes_before = tail.messages, tail.bytes
@@ -303,6 +305,7 @@ class DeliveryQueue:
             self._to_head(span)
         tail.loaded(spans)
         self._memory.page(tail.messages - messages, tail.bytes - bytes_before)
+        # not if rows were appended during the read
         if complete and tail.requested_up_to == tail.up_to:
             self._lose(tail.messages, tail.bytes)  # what could not be read
         self._refill()
@@ -462,10 +465,12 @@ class DeliveryQueue:
             return
         while tail.between:
             self._to_head(tail.between.popleft()[1])
+        # a read in progress still refers to it
         if not tail.loading:
             self._tail = NO_TAIL
         if not self._head:
             self._head, self._newest = self._newest or NO_SPANS, NO_SPANS
+            # then everything in memory is in the head
             self._head_messages = self.messages - self.held_back
             self._head_bytes = self._memory_bytes - self._held_bytes
 
@@ -497,6 +502,7 @@ class DeliveryQueue:
             self._held = held
             messages, size = sum([each.count for each in held]), sum([each.size for each in held])
             self._count_held(messages - self.held_back, size - self._held_bytes)
+        # an empty one may be that of NO_TAIL, which is shared
         if tail.between:
             tail.between = between
         self._head_bytes = sum([span.size for span in head])
