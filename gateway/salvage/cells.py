@@ -43,10 +43,12 @@ class Cells:
 
 def kind_of(page: bytes, number: int) -> int:
     """Return which of KINDS the page is, 0 if it is none."""
+    # the header of the database precedes the first page
     head = 100 if number == 1 else 0
     if not page or page[head] not in KINDS:
         return 0
     kind = page[head]
+    # the header of an inner page includes its last child
     pointers = head + (8 if kind in (INDEX_LEAF, TABLE_LEAF) else 12)
     return kind if pointers + 2 * cell_count(page, number) <= len(page) else 0
 
@@ -115,6 +117,7 @@ def varint(data: bytes, index: int) -> tuple[int, int]:
         value = value << 7 | byte & 0x7F
         if byte < 0x80:
             return value, end + 1
+    # the ninth byte has eight bits of the number
     return value << 8 | data[index + 8], index + 9
 
 
@@ -177,9 +180,11 @@ def _payload(pages: Pages, page: bytes, index: int, size: int, most: int) -> byt
     if size <= most:
         return page[index : index + size]
     form = pages.form
+    # a damaged length must not be followed
     if size > min(LARGEST_RECORD, pages.count * form.page_bytes):
         raise ValueError("a record longer than the database")
     least = form.least
+    # the part of a long record that the file format puts on its own page
     local = least + (size - least) % (form.usable - 4)
     if local > most:
         local = least
@@ -333,6 +338,7 @@ class Search:
             return None, True
         if kind == ROOT:
             return self._roots.get(number), number in self._roots
+        # a damaged map may have a cycle
         for _ in range(LONGEST_WAY):
             if kind != TREE or not self._is_inside(parent):
                 break

@@ -172,6 +172,7 @@ class Lanes:
 
     def next_waited(self) -> OutboxRow | None:
         """Return the result of `backlog` if no read is needed, else None."""
+        # of several streams, each must be read before the next row is known
         cursors = self._waited[0] if self._waited else ()
         return cursors[0].ready() if len(cursors) == 1 else None
 

@@ -202,9 +202,11 @@ class Suspects:
         self, mid: int, sent: Sent, end: End, now: float
     ) -> tuple[list[tuple[int, Sent]], Suspect | None]:
         """Blame what was alone in flight; each message of a batch is tried separately."""
+        # an end long after the sending has another cause
         if not _is_soon(sent, now):
             return [(mid, sent)], None
         if len(sent.rows) > 1:
+            # in new packets: the identifier belongs to the batch
             return [(0, Sent(row.size, (row,), batched=True)) for row in sent.rows], None
         # At the bound this one continues as an ordinary message, and its rows stay on disk.
         if len(self.held) >= MAXIMUM_HELD:

@@ -227,6 +227,7 @@ class Pacing:
     def ready(self, now: float) -> bool:
         """Return whether a backlog message may be sent now."""
         self._grow(now)
+        # both, without short-circuiting: each must note a refusal to be able to grow
         messages, size = self._messages.ready(now), self._bytes.ready(now)
         return messages and size and self._fits()
 
