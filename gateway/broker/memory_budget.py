@@ -70,12 +70,14 @@ class LongestQueues:
             if excess <= 0 or not queues.get(most):
                 break
             size, order, session = heapq.heappop(queues[most])
+            # at most half of a queue: then another one may be the longest
             freed = cut(session, min(excess, (1 - size) // 2))
             excess -= freed
             if freed:
                 held[most] -= freed
                 heapq.heappush(queues[most], (size + freed, order, session))
             else:
+                # nothing of it can be dropped: do not choose it again
                 held[most] += size
 
     def _by_holder(
@@ -272,6 +274,7 @@ class MemoryBudget:
             return  # reserved for them; summing up everything takes microseconds
         excess = self.bytes - self.limit
         if excess > 0:
+            # an eighth more: otherwise each new connection would close one
             excess += self.idle // SPARE
             excess -= self._end_handshakes(excess)
             if excess > 0:

@@ -227,6 +227,7 @@ class Channel(Session):
             if given == span.count:
                 return False
         rest = span.split(given)[1] if given else span
+        # stored for its dispatch: another row would store it twice
         if rest.row is not None:
             self.queue.append(rest)
             return True
@@ -260,6 +261,7 @@ class Channel(Session):
         while left and self._dispatcher.dispatch_next(now):
             left -= 1
         if not left:
+            # the rest in the next turn, after other clients
             self.alarm.set(math.nextafter(now, math.inf))
         self.page_in()
 

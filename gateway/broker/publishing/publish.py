@@ -123,6 +123,7 @@ def handle_publish(state: State, client: Client, session: Session, instant: Inst
             traffic.cost += WHOLE_TURN
             return
     budget.pieces = PIECES
+    # decoded forms are needed only while the message is forwarded
     publication.forms = publication.messages = None
 
 
@@ -256,6 +257,7 @@ def _publish(
     )
     if not qos:
         count, _, refusal = forward(state, publication, first, admission, instant, reserved=False)
+        # a refused message of QoS 0 gets no answer
         return count + (refusal is not None)
     connection = client.connection
     # PUBREC precedes the client's copy of its own message, or is queued if output is congested
@@ -405,6 +407,7 @@ def _answer(
         connection.answer(packet, identifiers, commit, barrier, last=True)
         return
     _store_incoming(session, identifiers)
+    # PUBREC promises to recognize a repetition: the identifier is stored first
     if session.journal is not NO_JOURNAL:
         session.journal.note_incoming(identifiers, released=False)
         commit, barrier = max(commit, state.durability.commit_number()), None
@@ -528,6 +531,7 @@ def handle_pubrec(state: State, client: Client, session: Session, instant: Insta
         if span is not None and span.qos == 1:
             raise ProtocolError(f"PUBREC for the QoS 1 message {packet_id}")
         before, commit = commit, 0 if span is None else session.release(packet_id, span)
+        # adjacent PUBRELs that wait for one commit are a single answer
         if span is None or before != commit:
             _send_pubrel(client, identifiers[begin:index], before)
             begin = index

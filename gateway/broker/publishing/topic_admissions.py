@@ -235,6 +235,7 @@ class TopicAdmissions:
             self._router.evaluations += access.weight
             known = rights[access] = access.rights(admission.topic)
             admission.size += RIGHTS_OVERHEAD
+            # otherwise the cache does not count it any more
             if admission.epoch == self._epoch:
                 self._bytes += RIGHTS_OVERHEAD
                 if self._bytes > self.maximum_bytes:
