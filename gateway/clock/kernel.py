@@ -60,6 +60,7 @@ def interpret(answer: int, status: int, maximum_error: int) -> Synchronization:
     """Return the meaning of a result of adjtimex; `maximum_error` is in microseconds."""
     if answer < 0 or answer == TIME_ERROR or status & STA_UNSYNC:
         return Synchronization(synchronized=False)
+    # rounded up
     return Synchronization(synchronized=True, error_ms=-(-maximum_error // 1000))
 
 

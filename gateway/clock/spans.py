@@ -65,6 +65,7 @@ def read_both(clock: Clock) -> tuple[int, int]:
         readings.append((after - before, wall, before))
         if after - before <= 1:
             break
+    # the shortest reading is the most exact one
     _, wall, uptime = min(readings)
     return wall, uptime
 

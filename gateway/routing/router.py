@@ -210,6 +210,7 @@ class Router:
         ):
             if belongs:
                 counts[subscriber] += more
+                # otherwise an entry for each former subscriber would remain
                 if not counts[subscriber]:
                     del counts[subscriber]
 

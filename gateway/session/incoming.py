@@ -106,6 +106,7 @@ class Incoming:
 
     def _follow(self, packet_ids: range) -> bool:
         """Return whether these follow the range, or are the first."""
+        # an empty range may begin anywhere
         if self._first == self._stop:
             self._first = self._stop = packet_ids.start
         return self._stop == packet_ids.start

@@ -89,6 +89,7 @@ class Inflight:
         spans, packet_id = self._spans, self._next
         if self._bytes + publication.size(first, most) > _MAXIMUM_BYTES:
             most = publication.fitting(first, most, _MAXIMUM_BYTES - self._bytes)
+        # the identifiers of a span do not wrap around
         most = min(most, _MAXIMUM_PACKET_ID + 1 - packet_id)
         if spans:
             for number in range(1, most):
@@ -115,6 +116,7 @@ class Inflight:
         publication = span.publication
         size = publication.size(span.first, count)
         self._bytes += size
+        # receivers share the memory of a message
         self.held += size // publication.receivers
 
     def find(self, packet_id: int) -> Span | None:

@@ -242,6 +242,7 @@ class Replays:
                 self._remove(one)
                 if one.noted:
                     session.journal.subscribe(one.stored.topic_filter, one.stored)
+            # otherwise it stays in front, for a whole turn
             if session in ring and (done or one.scans):
                 ring.move_to_end(session)
         if ring:

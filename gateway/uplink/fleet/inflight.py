@@ -255,6 +255,7 @@ class Inflight:
         if self.refusals.add(row.id, code, self._clock.monotonic()) is None:
             return False
         self._context.session.note_sent((row,))
+        # it may be evicted while it waits
         row.claimed &= ~self._uplink
         return True
 
