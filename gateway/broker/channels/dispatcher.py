@@ -165,7 +165,7 @@ class Dispatcher:
         publication, first, count = source.publication, source.first, source.count
         if attempts or _names_attempt(publication):
             publication, first = _marked(publication, first, attempts + 1), 0
-        qos = min(source.qos, member.qos)  # `_room` has found packet identifiers
+        qos = min(source.qos, member.qos)  # `_capacity` has found packet identifiers
         retain = source.retain and member.retain_as_published
         identifiers = () if member.identifier is None else (member.identifier,)
         self._figures.delivered += count

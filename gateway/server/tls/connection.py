@@ -186,6 +186,7 @@ class TlsConnection(asyncio.Protocol, asyncio.Transport):
         self._paused = False
         if self._transport is not None:
             self._transport.resume_reading()
+            # later, because a method of the inner protocol is still running
             asyncio.get_running_loop().call_soon(self._pass_on)
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:

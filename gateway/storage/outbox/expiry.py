@@ -89,6 +89,7 @@ class ClockSteps:
         ]
 
     def _add(self, last_id: int, step: int) -> None:
+        # set twice without a row between: a single step
         if self.steps and self.steps[-1][0] == last_id:
             step += self.steps.pop()[1]
         self.steps.append((last_id, step))

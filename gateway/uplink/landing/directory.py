@@ -139,6 +139,7 @@ class DirectoryDestination:
         rows = file.rows
         for row in rows:
             again = OutboxRow(row.message, row.epoch, row.stream, row.seq, RECALL)
+            # its outcome was reported as delivered: it must not expire
             again.uplinks, again.message_expiry = self._uplink, None
             self._outbox.add(again)
         self._outbox.end_turn()
