@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from gateway.uplink.rules.rules import RuleSet
 
 ALL = "#"
-"""What is recorded: every topic except those that begin with `$`."""
+"""The recorded topics: all except those that begin with `$`."""
 
 PIECE = 200
-"""Subscriptions that are recorded before others have a turn."""
+"""Subscriptions that are recorded before other work continues."""
 
 
 class Recorder:
@@ -47,7 +47,7 @@ class Recorder:
         return "" if self.rules is None else self.rules.refusal
 
     def receive(self, message: Message, topic_filters: list[str]) -> ReasonCode:
-        """Pass the message to the rules; what they refuse is not recorded."""
+        """Pass the message to the rules; a message that they refuse is not recorded."""
         if self.rules is None:
             self._history.add(message, ())
             return ReasonCode.SUCCESS
@@ -58,7 +58,7 @@ class Recorder:
 
 
 class Recording:
-    """Asks the rules, once there are any, and records while the history is on."""
+    """Passes messages to the rules, if there are any, and records them while the history is on."""
 
     def __init__(self, run: Run, storage: Storage, broker: Broker) -> None:
         config = run.configuration.history
@@ -78,7 +78,7 @@ class Recording:
         run.stack.push_async_callback(self.close)
 
     async def begin(self, rules: "RuleSet | None" = None) -> None:
-        """Begin to record, and to ask the rules, or only that where it has begun."""
+        """Start recording and passing messages to rules, or only the latter if already started."""
         if self._begun:
             self._join(rules)
             return
@@ -99,7 +99,7 @@ class Recording:
         self.subscribe()
 
     def subscribe(self) -> None:
-        """Subscribe to what is recorded, and to what the rules ask for by now."""
+        """Subscribe to the recorded topics, and to the topics of the present rules."""
         if self._rules is not None:
             self.history.record_rules(recorded(self._rules))
         client = self._recorder or self._rules
@@ -118,7 +118,7 @@ class Recording:
         self._subscribed = client, list(filters)
 
     async def change(self, keep: int, maximum_bytes: int) -> None:
-        """Keep so many seconds and bytes from now on; with 0 what was recorded is deleted."""
+        """Use this period and size from now on; with 0 the records are deleted."""
         was_on, is_on = self.history.keep > 0, keep > 0
         if is_on and self._clearing is not None:
             await self._clearing
@@ -138,13 +138,13 @@ class Recording:
         self._clearing = asyncio.get_running_loop().create_task(self._clear())
 
     async def close(self) -> None:
-        """End; what is not deleted by then is at the next start."""
+        """Stop; the next start deletes what remains to be deleted."""
         if self._clearing is not None:
             self._clearing.cancel()
             await asyncio.wait([self._clearing])
 
     async def _clear(self) -> None:
-        """Delete what was recorded, in pieces for which nobody waits long."""
+        """Delete the records in small pieces."""
         while await self.history.clear():
             await self._writer.wait_for(self._writer.batch)
         self._clearing = None
@@ -154,7 +154,7 @@ class Recording:
         self._router.on_discard.append(self._discard)
 
     async def _record_sessions(self) -> None:
-        """Record the subscriptions that are there, a few at a time."""
+        """Record the existing subscriptions, a few at a time."""
         self._follow_sessions()
         for place, (number, each) in enumerate(list(self._router.subscriptions())):
             if not place % PIECE:
@@ -163,7 +163,10 @@ class Recording:
                 self._add(number, each)
 
     def _add(self, number: int, subscription: Subscription) -> None:
-        """Record those of sessions; who the parts of the gateway are is no news."""
+        """Record subscriptions of sessions.
+
+        Those of the gateway's own parts are always the same.
+        """
         if isinstance(subscription.subscriber, Session):
             self._sessions.add(number, subscription)
 

@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 
 class Metrics:
-    """The server at which they are asked for; nothing of it is in memory while there is none."""
+    """The HTTP server of figures and health; without one, nothing of it is in memory."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
@@ -29,7 +29,7 @@ class Metrics:
         run.stack.push_async_callback(self.close)
 
     async def bind(self) -> None:
-        """Take the address, if one is configured; raise StartError if it cannot be had."""
+        """Bind the address, if one is configured; raise StartError if that fails."""
         settings = self._run.configuration.metrics
         if settings is not None:
             self._server = self._make(settings)
@@ -37,7 +37,7 @@ class Metrics:
             logger.info("metrics at http://%s/metrics", self._server.address)
 
     async def serve(self, writer: Writer, sys_topics: SysTopics, bridges: Bridges) -> None:
-        """Begin to answer, also at an address that comes later; raise StartError."""
+        """Start to answer, also at an address that becomes available later; raise StartError."""
         self._sources = writer, sys_topics, bridges
         if self._server is not None:
             await self._open(self._server)
@@ -51,7 +51,7 @@ class Metrics:
     async def prepare(
         self, old: Configuration, new: Configuration, stack: AsyncExitStack
     ) -> Callable[[], Awaitable[None]]:
-        """Take another address, from the server that has it if need be; raise StartError."""
+        """Bind another address, in place of the present server if necessary; raise StartError."""
         before, coming = self._server, None
         if new.metrics is not None and old.metrics != new.metrics:
             coming = self._make(new.metrics)

@@ -8,7 +8,7 @@ from gateway.session.restored import StoredSubscription
 from gateway.session.span import Span
 
 Take = Callable[[list[Span], bool, float], None]
-"""Gets what was read, whether that is everything requested, and the monotonic second."""
+"""Called with the spans read, whether these are all requested ones, and the monotonic second."""
 
 
 class PagedQueue(Protocol):
@@ -19,33 +19,33 @@ class PagedQueue(Protocol):
         ...
 
     def remove_paged(self, sequence: int, size: int, messages: int) -> bool:
-        """Give up so many messages of one row, on disk alone; return whether they were."""
+        """Drop messages of one row that is only on disk; return whether it existed."""
         ...
 
 
 class Journal(Protocol):
-    """Takes down what one persistent session has to deliver, has sent, accepted and subscribed to.
+    """Records a persistent session's undelivered, sent and accepted messages and subscriptions.
 
-    Those that return a commit number make what they took down due at once; what must not leave
-    before it is on disk waits for that number. The others are due at once where the session's
-    client is answered because of them (`enqueue`, `keep`, `subscribe`, `note_incoming`), and within
-    a second where losing them only makes something come twice that may.
+    Methods that return a commit number make their changes due at once; a packet that must not be
+    sent before they are on disk waits for that number. Other changes are due at once if the client
+    is answered because of them (`enqueue`, `store`, `subscribe`, `note_incoming`). The rest is due
+    within a second: losing it in a crash only repeats something that may be repeated.
     """
 
     def store(self, expiry_interval: int, username: str | None, home: Origin = UNKNOWN) -> None:
-        """Note that the session has a connection, whose it is, and how long it stays."""
+        """Store that the session has a connection, its owner, and its expiry."""
         ...
 
     def disconnect(self, wall: int) -> None:
-        """Note that the session has no connection since `wall`, in milliseconds since 1970."""
+        """Store that the session has no connection since `wall`, in milliseconds since 1970."""
         ...
 
     def enqueue(self, span: Span, deferred: bool) -> None:
-        """Keep the messages of a span, of one if its QoS is 2, until `done`.
+        """Store the messages of a span, a single one if its QoS is 2, until `done`.
 
-        A write that is `deferred` is not made if the receiver acknowledges them before its batch
-        closes; the publication's barrier, if there is one, has one receiver more until then.
-        Messages that are kept in memory alone get no row.
+        A `deferred` write is skipped if the receiver acknowledges them before its batch closes;
+        until then the publication's barrier, if there is one, waits for this receiver, too.
+        Messages that are only in memory get no row.
         """
         ...
 
@@ -57,30 +57,30 @@ class Journal(Protocol):
         ...
 
     def sent(self, span: Span) -> int:
-        """Note the packet identifiers that the span was sent with; PUBLISH of QoS 2 waits for it.
+        """Store the packet identifiers of the span; PUBLISH of QoS 2 waits for it.
 
         Returns 0 for QoS 1.
         """
         ...
 
     def released(self, span: Span) -> int:
-        """Note that PUBREC has come for a QoS 2 message; its PUBREL waits for the commit."""
+        """Store that PUBREC has arrived for a QoS 2 message; its PUBREL waits for the commit."""
         ...
 
     def resent(self, span: Span) -> int:
-        """Return the commit that a QoS 2 message waits for when it is sent once more."""
+        """Return the commit that a QoS 2 message waits for when it is resent."""
         ...
 
     def attempted(self, span: Span, number: int, attempts: int) -> None:
-        """Note how often a channel has given out a message, until it is `done`."""
+        """Store how often a channel has dispatched a message, until it is `done`."""
         ...
 
     def note_incoming(self, packet_ids: Sequence[int], *, released: bool) -> None:
-        """Note packet identifiers of QoS 2 messages of the client's, or that PUBREL has come."""
+        """Store packet identifiers of the client's QoS 2 messages, or that PUBREL has arrived."""
         ...
 
     def serve(self, queue: PagedQueue) -> None:
-        """Tell this queue what is on disk, so that it need not hold it in memory."""
+        """Report to this queue which messages are on disk, so that it can free their memory."""
         ...
 
     def load(self, after: int, up_to: int, take: Take) -> None:
@@ -88,21 +88,21 @@ class Journal(Protocol):
         ...
 
     def cut(self, size: int, dropped: Callable[[int], None], *, newest: bool) -> None:
-        """Forget so many bytes of what is on disk alone, from one end of it, one step at a time.
+        """Delete this many bytes that are only on disk, from one end, step by step.
 
-        `dropped` gets the number of messages of each step. Nothing begins while a cut goes on.
+        `dropped` is called with the number of messages of each step. Only one cut runs at a time.
         """
         ...
 
     def subscribe(self, topic_filter: str, subscription: StoredSubscription | None) -> None:
-        """Note what the subscription to a topic filter is now, None where there is none."""
+        """Store the present subscription to a topic filter, None if it was removed."""
         ...
 
     def close(self, undelivered: Sequence[Span]) -> None:
-        """Forget the session, which had still to deliver these and what is on disk alone.
+        """Delete the session, which still had these undelivered messages and those only on disk.
 
-        Nothing is noted afterwards. What is on disk alone is offered to other members of shared
-        subscriptions (`broker.store.Store.on_left_over`).
+        Nothing is stored afterwards. Messages that are only on disk are offered to other members of
+        shared subscriptions (`broker.store.Store.on_undelivered`).
         """
         ...
 

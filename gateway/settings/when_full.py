@@ -4,11 +4,11 @@ from enum import StrEnum
 
 
 class WhenFull(StrEnum):
-    """What happens to a message for which there is no room.
+    """The policies for a message that does not fit.
 
-    With REJECT the publisher is refused and keeps it. The others give up a message that was
-    acknowledged: DROP_LOWEST_PRIORITY takes the oldest of the least important stream that has
-    any, and the arriving message itself if all that wait are more important.
+    With REJECT the publisher is refused and still has it. The others evict an acknowledged message:
+    DROP_LOWEST_PRIORITY the oldest of the least important stream that has any, or the arriving
+    message itself if all waiting ones are more important.
     """
 
     REJECT = "reject"

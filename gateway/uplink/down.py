@@ -73,12 +73,12 @@ class _Waiting:
 
 
 class Down:
-    """Publishes what comes down, in order, and acknowledges what is on disk.
+    """Publishes messages from the fleet, in order, and acknowledges those that are on disk.
 
-    A message that is refused here waits, and the fleet keeps later ones: `fetch_again` returns when
-    to reconnect for them. A repeated message, whose acknowledgement was lost, is recognised by
-    packet identifier and content. `refusal` is why a message is refused. `publish` gets a message,
-    and whether it is for every receiver that can accept it; even then it may refuse.
+    A message that is refused here waits, and later ones stay at the fleet: `fetch_again` returns
+    when to reconnect for them. A repeated message, whose acknowledgement was lost, is recognised by
+    packet identifier and content. `refusal` is why a message is refused. `publish` is called with a
+    message, and whether it is for every receiver that can accept it; even then it may refuse.
     """
 
     def __init__(
@@ -105,13 +105,13 @@ class Down:
         self._waiting: deque[_Waiting] = deque()
         self._waiting_bytes = 0
         self._delayed = False
-        self._refused = False  # since the connection began, a message was left with the fleet
+        self._refused = False  # since the connection began, a message was not acknowledged
         self._tries = 0  # of the first message
         for name in ("down", "down_repeated", "down_dropped", "down_left", "down_too_large"):
             counters.add(f"tidegate/uplink/{name}", 0)
 
     def change(self, rules: Sequence[DownRule], counters: Counters | None = None) -> None:
-        """Let these rules hold from now on, and at the fleet's broker from the next connection."""
+        """Use these rules from now on, and at the fleet's broker from the next connection."""
         self._counters = counters or self._counters
         gateway_id = self._gateway_id
         self._rules = [(rule.topic.replace("{gateway}", gateway_id), rule) for rule in rules]
@@ -145,7 +145,7 @@ class Down:
             self._go_on()
 
     def begin(self) -> None:
-        """Begin with a new connection, on which the fleet resends what it kept."""
+        """Begin a new connection, on which the fleet resends unacknowledged messages."""
         self.fetch_again = self._refused = False
 
     def _has_capacity(self, publish: Publish) -> bool:
@@ -153,9 +153,9 @@ class Down:
         return not waiting or (len(waiting) < MAXIMUM_WAITING and size <= MAXIMUM_WAITING_BYTES)
 
     def _refuse(self, publish: Publish) -> None:
-        """Refuse a message, which stays with the fleet; later ones must not overtake it.
+        """Refuse a message, which stays at the fleet; later ones must not overtake it.
 
-        At QoS 0 the fleet does not keep it.
+        At QoS 0 it is lost.
         """
         name = "down_left" if publish.qos else "down_dropped"
         self._counters.add(f"tidegate/uplink/{name}")

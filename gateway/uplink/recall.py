@@ -149,9 +149,9 @@ def _where(document: dict[str, Any]) -> Where | None:
 class Recall:
     """Copies the requested messages into the recall lane of the outbox, a few at a time.
 
-    `history` says whether there is one. One request at a time. It ends with the links: what is in
-    the outbox by then goes up by the next ones, the rest has to be asked for again. A recalled
-    message takes nobody's room and has no expiry. Counted in `tidegate/recall/…`.
+    `history` says whether there is one. One request at a time. It ends with the links: rows that
+    are in the outbox by then are sent by the next ones, the rest must be requested again. A
+    recalled message evicts no other and has no expiry. Counted in `tidegate/recall/…`.
     """
 
     def __init__(

@@ -110,25 +110,28 @@ class RetainedUp:
         self._done.update(await noted_parts(self._parts.database, self._note))
 
     def go_on(self, before: "RetainedUp") -> None:
-        """Know what an earlier link has brought up to the same fleet, which ends with this."""
+        """Continue from an earlier link to the same fleet, which ends with this."""
         for key in before.close() - self._done:
             note(self._parts.writer, note_of(self._note, key))
             self._done.add(key)
 
     def close(self) -> set[str]:
-        """End, also without a connection; return of which rules the fleet has what is retained."""
+        """Stop, also without a connection.
+
+        Return the rules whose retained messages the fleet has.
+        """
         self._stop()
         if self._changed.set in self._parts.outbox.on_change:
             self._parts.outbox.on_change.remove(self._changed.set)
         return self._done
 
     def superseded(self, row: OutboxRow) -> bool:
-        """Return whether the row is outdated: its topic now retains something else."""
+        """Return whether the row is outdated: its topic now retains another message."""
         if not row.message.retain:
             return False
         current = self._parts.retained.get(row.message.topic)
         if current is None:
-            return bool(row.message.payload)  # it was cleared, or is
+            return bool(row.message.payload)  # it was cleared, or is to be cleared
         return current.received_at != row.time
 
     def connected(self, settings: UplinkSettings, client: Subscriber, *, present: bool) -> None:
@@ -143,7 +146,7 @@ class RetainedUp:
         self._stop()
 
     def again(self) -> None:
-        """Send everything that is retained, whether the fleet has it or not.
+        """Send all retained messages, whether the fleet has them or not.
 
         If connected, topics with this gateway's id are compared, too: those without a retained
         message here are cleared there.
@@ -157,7 +160,7 @@ class RetainedUp:
         self._done.clear()
 
     def _ask(self, client: Subscriber) -> None:
-        """Subscribe for a while to what the fleet's broker retains of this gateway alone."""
+        """Subscribe for a while to the retained messages of this gateway at the fleet's broker."""
         settings = self._settings
         self._own = {
             prefix: rule.topic
@@ -218,7 +221,7 @@ class RetainedUp:
             self._task = asyncio.get_running_loop().create_task(self._bring_up(lacking))
 
     async def _bring_up(self, lacking: dict[str, str]) -> None:
-        """Send what matches the topic filters of these rules, by key."""
+        """Send the retained messages for the topic filters of these rules, by key."""
         topics, count = tuple(dict.fromkeys(lacking.values())), 0
         log = self._parts.retained.log
         cursor = log.open()

@@ -36,7 +36,7 @@ MAXIMUM_SHOWN = 100
 """Keys of each kind that an answer names; it counts them all."""
 
 REFUSAL = 200
-"""Characters of a refusal that systemd is told."""
+"""Characters of a refusal that are reported to systemd."""
 
 NAMED = 20
 """Keys that a line of the log names."""
@@ -52,13 +52,13 @@ ConfigurationError. Its resources are on the stack, which is unwound if another 
 NEEDS_RESTART: Mapping[str, str] = {
     "gateway.id": "the fleet, topics and the epoch of numbers go by it",
 }
-"""What only a restart changes, and why."""
+"""Keys that only a restart changes, and why."""
 
 
 def read_again(
     file: Path, and_then: Callable[[Configuration], Configuration] = lambda read: read
 ) -> Configuration:
-    """Return what the file says now, as `tidegate check` reads it, `and_then` the command line.
+    """Return the file's configuration, read as by `tidegate check`, `and_then` the command line.
 
     Raises ConfigurationError or StartError.
     """

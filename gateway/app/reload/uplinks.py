@@ -35,7 +35,7 @@ class HistoryPart:
         self._uplinks: UplinksPart | None = None
 
     async def start(self) -> None:
-        """Join the history to the broker, and what goes up, where the configuration has it."""
+        """Connect the history to the broker, and the uplinks, if configured."""
         if self._needs.run.configuration.uplinks:
             await self._start_uplinks()
         else:

@@ -1,4 +1,4 @@
-"""Joins the way down to the broker, the access rules and the database."""
+"""Connects messages from the fleet to the broker, the access rules and the database."""
 
 import asyncio
 from dataclasses import replace
@@ -25,14 +25,14 @@ def open_down(
     seen: DownSeen,
     counters: "Counters",
 ) -> Down:
-    """Return what publishes an uplink's messages here."""
+    """Return a function that publishes an uplink's messages here."""
 
     def publish(message: Message, forced: bool) -> ReasonCode:
         broker, instant = core.broker, core.turn.instant
         message.received_at, message.arrived = instant.wall, instant.monotonic
         if broker.topic_limits.fault(message.topic):
             return ReasonCode.TOPIC_NAME_INVALID
-        # what does not fit on the disk is safe with the fleet
+        # the fleet still has messages that do not fit on the disk
         return broker.publish(message, instant, only_once=forced and not broker.store.full)
 
     return Down(

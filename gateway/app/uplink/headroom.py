@@ -71,10 +71,10 @@ def spell_seconds(seconds: float) -> str:
 
 
 def check_promise(configuration: Configuration, free: int | None = None) -> str | None:
-    """Return how the promise `[outbox] survive` is kept, None without one.
+    """Return how the configuration satisfies `[outbox] survive`, None without it.
 
     `free` are the bytes of the disk for the data folder, None if unknown. Raises
-    ConfigurationError, with the calculation, if the promise cannot be kept.
+    ConfigurationError, with the calculation, if it cannot be satisfied.
     """
     config = configuration.outbox
     if not config.survive or not configuration.uplinks:
@@ -102,7 +102,7 @@ def _needs(config: OutboxSettings, load: Load) -> str:
 
 
 def _broken(configuration: Configuration, load: Load, capacity: Capacity) -> Iterator[str]:
-    """Yield each bound that breaks the promise, with the calculation."""
+    """Yield each limit that violates `survive`, with the calculation."""
     config, uplinks = configuration.outbox, configuration.uplinks
     bounds = (
         (Capacity(capacity.quota), f"maximum_bytes leaves {spell_bytes(capacity.quota)} for rows"),

@@ -1,4 +1,4 @@
-"""The links of a gateway to its fleets: made, joined to what they share, and ended, together."""
+"""The links of a gateway to its fleets: made, connected to shared parts, and ended, together."""
 
 import asyncio
 import logging
@@ -52,7 +52,7 @@ PAUSED = "uplink_paused"
 
 
 class Shared(NamedTuple):
-    """What all links have in common, for as long as the gateway runs."""
+    """The objects that all links share while the gateway runs."""
 
     run: Run
     storage: Storage
@@ -70,9 +70,9 @@ class Shared(NamedTuple):
 class Links:
     """The `uplinks` of the configuration, in its order.
 
-    `make` those of a configuration, which may fail, then `close` those that are up, and `start`
-    the new ones: a link that has a place among them goes on with its session, its pause and what it
-    has used of the day.
+    `make` those of a configuration, which may fail, then `close` the running ones, and `start` the
+    new ones. A link with a place among them continues with its session, its pause and its use of
+    the day's budget.
     """
 
     def __init__(self, shared: Shared) -> None:
@@ -89,7 +89,7 @@ class Links:
     async def make(self, configuration: Configuration, places: Places = ()) -> list[Uplink]:
         """Return the uplinks of a configuration, not started; raise sqlite3.Error.
 
-        `places` are those of the present `uplinks` among them, None for one that goes.
+        `places` are those of the present `uplinks` among them, None for a removed one.
         """
         placed = rules_of(configuration.uplinks)
         made = []
@@ -102,7 +102,7 @@ class Links:
         return made
 
     async def start(self, uplinks: Sequence[Uplink], places: Places = ()) -> None:
-        """Begin with these, which `make` has made for the same `places`."""
+        """Start these, which `make` has made for the same `places`."""
         run, storage, _, control, *_ = self.shared
         before, self.uplinks = self.uplinks, list(uplinks)
         self._counters[:] = [
@@ -128,11 +128,11 @@ class Links:
         self.shared.watch.report([uplink.control_messages for uplink in reporting])
 
     async def close(self) -> None:
-        """Disconnect all cleanly; what was not acknowledged stays in the outbox."""
+        """Disconnect all cleanly; unacknowledged messages stay in the outbox."""
         await self._stack.aclose()
 
     def leave(self, names: Sequence[str], places: Places) -> None:
-        """Forget what is told of links by names that are not among `names`, once all are closed."""
+        """Forget the figures of links whose names are not among `names`, once all are closed."""
         for lines in self._lines:
             lines.end()
         self._lines.clear()
@@ -147,7 +147,7 @@ class Links:
                 self.shared.sys_topics.forget(f"{PART}{uplink.name}/")
 
     async def change_down(self, uplink: Uplink, rules: tuple[DownSettings, ...]) -> None:
-        """Have messages of an uplink published here by these rules from now on."""
+        """Publish messages from an uplink by these rules from now on."""
         down = uplink.requests.down
         if not rules:
             uplink.requests.down = None
@@ -190,7 +190,7 @@ class Links:
             metering=Metering(*await self.budget(table, name), counters, run.clock),
             at_turn_end=TurnEnd(core.turn),
             begin=begin_connection,
-            # what comes down waits in the session, which goes on even after a crash
+            # messages from the fleet wait in the session, which continues even after a crash
             resume=not stays and (await pop_resumable(storage.database, name) or bool(table.down)),
             uplink=1 << index,
         )
@@ -206,7 +206,7 @@ class Links:
         return uplink
 
     def _counters_of(self, name: str) -> Counters:
-        """Return what an uplink counts with; one alone counts with those of all."""
+        """Return an uplink's counters; a single one uses the common ones."""
         counters = self.shared.run.counters
         if not name:
             return counters
@@ -214,7 +214,7 @@ class Links:
         return known or UplinkCounters(counters, name, self._counters)
 
     def _go_on(self, before: Uplink, uplink: Uplink) -> None:
-        """Let an uplink take up where the one before it has ended."""
+        """Let an uplink continue where its predecessor has ended."""
         old, new = before.settings, uplink.settings
         if (old.url, old.client_id) == (new.url, new.client_id):
             uplink.session.known = uplink.session.persistent and (
@@ -243,10 +243,10 @@ class Links:
                 note_resumable(self.shared.storage.writer, uplink.name)
 
     async def _restore_pauses(self, fresh: Sequence[Uplink]) -> None:
-        """Take up the pauses of an earlier run, and let clients pause and resume uplinks.
+        """Restore the pauses of an earlier run, and let clients pause and resume uplinks.
 
-        They ask for all, or for one by its name. Whoever asks is answered when it is on disk. All
-        are paused where the identity was exported.
+        They request it for all uplinks, or for one by its name; the answer is sent when it is on
+        disk. All are paused if the identity was exported.
         """
         storage = self.shared.storage
         if self._mark.text:
@@ -287,7 +287,7 @@ class Links:
 
 
 def _pause(storage: Storage, uplinks: Sequence[Uplink]) -> None:
-    """Pause uplinks until somebody resumes them, also after a restart."""
+    """Pause uplinks until they are resumed, also after a restart."""
     for uplink in uplinks:
         note(storage.writer, note_of(PAUSED, uplink.name))
         uplink.pause()
@@ -296,9 +296,9 @@ def _pause(storage: Storage, uplinks: Sequence[Uplink]) -> None:
 async def begin_connection(
     sock: socket.socket, protocol: asyncio.Protocol, tls: "ssl.SSLContext | None", host: str
 ) -> None:
-    """Have the gateway's own selector serve the socket, or asyncio, which knows TLS.
+    """Have the gateway's own selector serve the socket, or asyncio for TLS.
 
-    Between two messages the loop need not turn then: that is a tenth of what a message costs.
+    The own selector needs no round of the loop between two messages, a tenth of a message's cost.
     """
     loop = asyncio.get_running_loop()
     if tls is None and isinstance(loop, GatewayLoop):
@@ -316,7 +316,7 @@ def uplink_settings(
     name: str,
     rules: Sequence[PlacedRule],
 ) -> UplinkSettings:
-    """Return what a table says with what else an uplink must know of this run; these are its rules.
+    """Return a table's settings with what an uplink needs from this run; these are its rules.
 
     It has a `name` if there are several.
     """
@@ -332,7 +332,7 @@ def uplink_settings(
 
 
 def settings_at_fleet(configuration: Configuration, table: UplinkSettings) -> UplinkSettings:
-    """Return a table with what its connections need: files by their paths, bounds, the id."""
+    """Return a table with what its connections need: paths of files, limits, the id."""
     return replace(
         table,
         username_file=_path(table.username_file),
@@ -346,7 +346,7 @@ def settings_at_fleet(configuration: Configuration, table: UplinkSettings) -> Up
 
 
 def _targets(rules: Sequence[PlacedRule]) -> tuple[RuleSettings, ...]:
-    """Return the rules with their targets, none if all go the usual way."""
+    """Return the rules with their targets, none if all use the default one."""
     if all(rule.way == DEFAULT_RULE.way for _, rule, _ in rules):
         return ()
     return tuple(rule for _, rule, _ in rules)

@@ -63,11 +63,11 @@ PART = "tidegate/uplink/"
 CONNECTED = "connected"
 
 GAUGES = {figure.name for figure in UPLINK if figure.kind is Kind.GAUGE}
-"""The figures of an uplink that say what is true now."""
+"""The figures of an uplink's present state."""
 
 
 class Outage:
-    """Keeps `tidegate/outbox/survives_seconds` and `drains_seconds` up to date.
+    """Updates `tidegate/outbox/survives_seconds` and `drains_seconds`.
 
     The first is how long an outage that begins now could last at the present rate. The second is
     how long the messages of such an outage take to be sent at the best rate since the start; it is
@@ -130,7 +130,7 @@ class Outage:
         )
 
     def _warn(self, seconds: float) -> None:
-        """Raise the alarm `headroom` while an outage of the promised length would be too long.
+        """Raise the alarm `headroom` while an outage of the length in `survive` would be too long.
 
         Only with an empty outbox: during an outage the remaining time shrinks naturally.
         """
@@ -166,7 +166,7 @@ class FullOutbox:
         self._run.every(FULL_SECONDS, self.check)
 
     def check(self) -> None:
-        """Raise or end the alarm by what was counted since the last check."""
+        """Raise or end the alarm by the counts since the last check."""
         counted, now = self._count(), self._run.clock.monotonic()
         if counted > self._counted:
             if not self.text:
@@ -212,7 +212,7 @@ class LinkLines:
         self._run.every(LINK_SECONDS, self.check, stack)
 
     def end(self) -> None:
-        """End what was told of the link: it is made anew, or gone."""
+        """End the link's events: it is rebuilt or removed."""
         self._run.event.ends("link", self._name, "is made anew, or gone")
 
     def check(self) -> None:
@@ -265,8 +265,8 @@ class LinkLines:
 class UplinkCounters(Counters):
     """The figures of one of several uplinks, which are shown by name.
 
-    In the figures without a name counts are sums, words are listed, and the state is that of the
-    first uplink that is not connected.
+    In the common figures counts are sums, words are listed, and the state is that of the first
+    uplink that is not connected.
     """
 
     __slots__ = ("_all", "_name", "_of_all")
@@ -284,7 +284,7 @@ class UplinkCounters(Counters):
         return self._name
 
     def show(self) -> None:
-        """Show what it says together with the others: they are others now."""
+        """Show its figures in the common ones, whose uplinks have changed."""
         for name, value in self.values.items():
             if isinstance(value, str) or name in GAUGES:
                 self._all.set(self._named(name), value)

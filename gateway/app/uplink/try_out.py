@@ -155,7 +155,7 @@ class _Attempt:
 
 
 def _allowed(connack: ConnAck, settings: UplinkSettings, dialect: Dialect) -> Iterator[str]:
-    """Yield what the broker reports of itself."""
+    """Yield the limits that the broker reports."""
     session = "kept" if connack.session_present else "none"
     yield f"{settings.url}: connected with {dialect.name}; session of the gateway: {session}"
     if not dialect.mqtt_5:

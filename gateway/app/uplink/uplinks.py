@@ -1,4 +1,4 @@
-"""Joins rules, outbox and uplinks, as configured, to the broker."""
+"""Connects rules, outbox and uplinks, as configured, to the broker."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -36,10 +36,10 @@ from gateway.uplink.uplink import Uplink
 from gateway.where.rule import compile_rule
 
 MAXIMUM_MOVED = 10_000
-"""Rows of the outbox that a reload writes anew, in one commit, for the names of uplinks."""
+"""Rows of the outbox that a reload rewrites in one commit when uplinks are renamed."""
 
 _Change: TypeAlias = Callable[[Callable[[], None]], Awaitable[list[str]]]
-"""Changes links, and the rules at the right moment; returns lines that say what else changed."""
+"""Changes links, and the rules at the right moment; returns lines about further changes."""
 
 
 async def start_uplinks(
@@ -51,7 +51,10 @@ async def start_uplinks(
     queries: Queries,
     recording: Recording,
 ) -> "UplinksPart":
-    """Join history, rules, outbox and uplinks to the broker; return what can change of them."""
+    """Connect history, rules, outbox and uplinks to the broker.
+
+    Return the parts that can change.
+    """
     configured = uplink_rules(run.configuration.uplinks)
     ledger = await open_ledger(run, storage)
     watch = ClockWatch(run, storage, ledger.starts)
@@ -101,8 +104,8 @@ async def _rule_set(
 class UplinksPart:
     """Changes rules, outbox and links while messages pass.
 
-    A link whose settings change stays the same; where links come or go, or report otherwise, all
-    are made anew.
+    A link with changed settings is retained. If links are added or removed, or report differently,
+    all are rebuilt.
     """
 
     def __init__(
@@ -123,15 +126,15 @@ class UplinksPart:
     async def prepare(
         self, old: Configuration, new: Configuration, _stack: AsyncExitStack
     ) -> Callable[[], Awaitable[list[str]]]:
-        """Return what lets a configuration hold."""
-        # in a thread: to compile a hundred expressions takes longer than others can wait
+        """Return a function that applies a configuration."""
+        # in a thread: compiling a hundred expressions blocks the loop too long
         rules = await asyncio.to_thread(uplink_rules, new.uplinks)
         states = await self._states.begin(self._new_keys(rules))
         anew = _of_links(old) != _of_links(new)
         change = await (self._other_links if anew else self._same_links)(old, new)
 
         async def switch() -> list[str]:
-            self._links.shared.core.turn.now()  # whose end brings to disk what changes
+            self._links.shared.core.turn.now()  # its end writes the changes to disk
             if (old.outbox, _streams_of(old)) != (new.outbox, _streams_of(new)):
                 streams = [rule.stream for rule in rules]
                 self._links.shared.outbox.change(outbox_settings(new, streams))
@@ -146,7 +149,7 @@ class UplinksPart:
         return and_history
 
     async def _same_links(self, old: Configuration, new: Configuration) -> _Change:
-        """Return what lets each link have its settings."""
+        """Return a function that gives each link its settings."""
         links, placed = [], rules_of(new.uplinks)
         for index, uplink in enumerate(self._links.uplinks):
             own = [each for each in placed if index in each.uplinks]
@@ -165,13 +168,13 @@ class UplinksPart:
         return change
 
     async def _other_links(self, old: Configuration, new: Configuration) -> _Change:
-        """Return what ends all links, hands over what waits, and begins with others.
+        """Return a function that ends all links, reassigns waiting rows, and starts others.
 
-        Raises ConfigurationError where too much would have to be written anew for that.
+        Raises ConfigurationError if too many rows would have to be rewritten.
         """
         shared, places = self._links.shared, places_of(old.uplinks, new.uplinks)
         names = [each.name or "" for each in new.uplinks]
-        # without any, what waits is kept for the only one that may come
+        # without uplinks, rows wait for the first one that is added
         of_rows: Places = places if len(old.uplinks) > 1 else [places[0] or 0] if places else [0]
         moved = shared.outbox.uplinks.moved(of_rows)
         if moved > MAXIMUM_MOVED:
@@ -196,7 +199,7 @@ class UplinksPart:
         return change
 
     def _farewells(self, old: Configuration, new: Configuration, places: Places) -> list[str]:
-        """Return a line for each uplink that goes."""
+        """Return a line for each uplink that is removed."""
         names = [each.name or f"uplink[{n}]" for n, each in enumerate(new.uplinks)]
         to = f"go up by {names[0]}" if names else "stay until there is an uplink"
         alone = self._links.shared.outbox.uplinks.alone
@@ -208,7 +211,7 @@ class UplinksPart:
         ]
 
     def _new_keys(self, rules: Sequence[Rule]) -> list[RuleKey]:
-        """Return the keys of new rules that have a memory."""
+        """Return the keys of new rules with a memory."""
         before = [each.rule for each in self._rules.rules]
         known = {key_of(before, index) for index in range(len(before))}
         keys = [key_of(rules, index) for index in range(len(rules))]
@@ -225,7 +228,10 @@ class UplinksPart:
             self._links.shared.sys_topics.forget(f"tidegate/rules/{index}/")
 
     async def _join(self, number: int, link: "_ComingLink") -> list[str]:
-        """Let an uplink go on with its settings; return a line if its credentials are others."""
+        """Let an uplink continue with its settings.
+
+        Return a line if its credentials have changed.
+        """
         uplink, settings, (budget, usage) = link
         credentials = _credentials(settings)
         renewed = credentials != self._credentials[number]
@@ -249,10 +255,10 @@ class _ComingLink(NamedTuple):
 
 
 def places_of(old: Sequence[UplinkSettings], new: Sequence[UplinkSettings]) -> Places:
-    """Return for each uplink its place among the new ones, None for one that goes.
+    """Return for each uplink its place among the new ones, None for a removed one.
 
-    It is the one of its name, or, where one has none, the one with the same address. One that was
-    alone is the first where no other is it.
+    It is the one with the same name, or without a name the one with the same address. An only
+    uplink becomes the first if no other matches.
     """
     if len(old) < 2 and len(new) < 2:
         return [0 if new else None] * len(old)
@@ -273,7 +279,7 @@ def _address(uplink: UplinkSettings) -> tuple[str | None, ...]:
 
 
 def _of_links(configuration: Configuration) -> list[object]:
-    """Return what all links are made anew for where it changes."""
+    """Return the settings whose change rebuilds all links."""
     uplinks = configuration.uplinks
     return [(each.name if len(uplinks) > 1 else "", each.recall, each.reports) for each in uplinks]
 
@@ -301,7 +307,7 @@ def _credentials(settings: UplinkSettings) -> Seen:
 
 
 def uplink_rules(uplinks: Sequence[UplinkSettings]) -> list[Rule]:
-    """Return the rules; one waits for the least patient of its uplinks unless it says how long."""
+    """Return the rules; one without a wait of its own uses the shortest of its uplinks."""
     made = []
     for _, rule, places in rules_of(uplinks):
         where = None if rule.where is None else compile_rule(rule.where)

@@ -94,7 +94,7 @@ class History:
         self.last = await query(_LAST, (), lambda cursor: int(cursor.fetchone()[0]))
 
     async def clear(self) -> bool:
-        """Gather the deletion of the oldest rows; return whether there were any."""
+        """Add the deletion of the oldest rows to the batch; return whether there were any."""
         query = self._database.writer.query
         found = await query(_PIECE_END, (CLEAR_ROWS,), lambda cursor: cursor.fetchone())
         statements = [(_TRIM_BYTES, found)] if found else [(_CLEAR, ()), (_CLEAR_RULES, ())]
@@ -103,7 +103,7 @@ class History:
         return found is not None
 
     def change(self, keep: int, max_bytes: int) -> None:
-        """Keep so many seconds and bytes from now on."""
+        """Use this period and size from now on."""
         self.keep, self._max_bytes = keep, max_bytes
         self._writer.add(_SET_KEEP, (KEEP, keep))
 

@@ -153,7 +153,7 @@ class HistoryReader:
 
     @property
     def on(self) -> bool:
-        """Whether the gateway keeps a history."""
+        """Whether the gateway records a history."""
         try:
             noted = self._connection.execute(_NOTED_KEEP, (KEEP,)).fetchone()
         except sqlite3.OperationalError:

@@ -81,14 +81,14 @@ class HistorySubscriptions:
         self._writer.before_batch.append(self._add_rows)
 
     def end(self) -> None:
-        """Gather that nothing of them is kept: the history is off."""
+        """Add the deletion of all to the batch: the history is off."""
         self._present.clear()
         self._begun.clear()
         self._ended.clear()
         self._writer.add(_DELETE_ALL, ())
 
     def add(self, number: int, subscription: Subscription) -> None:
-        """Note the begin of a subscription, unless it is known."""
+        """Store the beginning of a subscription, unless it is known."""
         if number in self._present:
             return
         self._last += 1
@@ -107,7 +107,7 @@ class HistorySubscriptions:
         self._writer.schedule_commit(COMMIT_WITHIN)
 
     def discard(self, number: int) -> None:
-        """Note the end of a subscription; one that no message met leaves no row."""
+        """Store the end of a subscription; one that met no message has no row."""
         row, since = self._present.pop(number, (0, 0))
         if self._history.last == since and self._begun.pop(row, ()):
             return

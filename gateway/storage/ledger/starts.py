@@ -1,4 +1,4 @@
-"""The starts of the gateway that the fleet must be told of, with their last numbers."""
+"""The starts of the gateway that are reported to the fleet, with their last numbers."""
 
 import json
 from dataclasses import dataclass, field
@@ -105,7 +105,7 @@ class Starts:
         return self._writer.add(_LAST, (text, self.present.start))
 
     def save_announced(self, start: Start, uplink: str = "") -> None:
-        """Gather that the fleet has heard of `start`, once it has by every uplink."""
+        """Store that the fleet has received `start`, once every uplink has reported it."""
         start.acknowledged_by.add(uplink)
         if not start.announced and len(start.acknowledged_by) >= self.listeners:
             start.announced = True

@@ -20,14 +20,14 @@ _UNNAME = (
 )
 
 Places = Sequence[int | None]
-"""For each uplink its place among those that come in their stead, None for one that goes."""
+"""For each uplink its place among the new ones, None for a removed one."""
 
 
 class UplinkBits:
     """Maps uplinks' `names`, in the order of their bits; an only uplink has no name on disk.
 
-    If none of them waits for a row, since the configuration has changed, the first does. `rows`
-    counts what waits for each, and `waiting` by the bits of all that wait for a row.
+    A row whose uplinks were all removed waits for the first. `rows` counts the rows of each uplink,
+    and `waiting` by the bits of all that wait for a row.
     """
 
     def __init__(self, names: Sequence[str] = ()) -> None:
@@ -44,7 +44,7 @@ class UplinkBits:
         self._bits: dict[str | None, int] = {None: 1}
 
     async def load(self, database: Database, rows: int) -> None:
-        """Count what waits for each, of so many rows; raise sqlite3.Error."""
+        """Count the rows of each, given their total; raise sqlite3.Error."""
         counted: list[tuple[str, int]] = []
         if self.several and rows:
             counted = await database.reader.query(_COUNTS, (), sqlite3.Cursor.fetchall)
@@ -53,7 +53,7 @@ class UplinkBits:
         self.count(1, rows - sum(count for _, count in counted))
 
     def count(self, bits: int, rows: int) -> None:
-        """Add to what waits for these uplinks."""
+        """Change the counts of these uplinks."""
         self.waiting[bits] += rows
         for index in self._indexes.get(bits) or self.indexes(bits):
             self.rows[index] += rows
@@ -65,7 +65,7 @@ class UplinkBits:
             self.count(rest, 1)
 
     def moved(self, places: Places) -> int:
-        """Return how many rows on disk `change` has to write anew."""
+        """Return how many rows on disk `change` has to rewrite."""
         gone = sum(1 << index for index, place in enumerate(places) if place is None)
         waiting = self._waiting()
         rows = sum(count for bits, count in waiting.items() if self.several and bits & gone)
@@ -74,10 +74,10 @@ class UplinkBits:
     def change(
         self, names: Sequence[str], places: Places
     ) -> tuple[Callable[[int], int], list[tuple[str, tuple[str, ...]]]]:
-        """Know other uplinks from now on; what waited for one that goes waits for the first.
+        """Use other uplinks from now on; rows of a removed one wait for the first.
 
-        Return what gives the bits that stand for those of before, and the statements with which
-        the disk says the same. No read may be under way.
+        Return a function from old to new bits, and the statements that change the disk likewise. No
+        read may be in progress.
         """
         before = self.names
         statements = list(self._renamed(names, places))
@@ -97,13 +97,13 @@ class UplinkBits:
         return self._waiting()[1 << index]
 
     def _waiting(self) -> Counter[int]:
-        """Return what waits by bits; for one alone only `rows` is counted."""
+        """Return the counts by bits; a single uplink has only `rows`."""
         return +self.waiting if self.several else Counter({1: self.rows[0]})
 
     def _renamed(
         self, names: Sequence[str], places: Places
     ) -> Iterator[tuple[str, tuple[str, ...]]]:
-        """Give the statements in their order: who comes finds no row that names it from before."""
+        """Yield the statements in their order: an added uplink must not get rows of an old name."""
         for number, name in enumerate(names):
             if name and number not in places:
                 yield _UNNAME, (f",{name},", f",{name},")

@@ -26,7 +26,7 @@ class DeliveryRow:
 
     `base` is the sequence number of the first; the row is stored under that of the `last`. All of
     them occupy `disk_bytes`. Bits of `gone` are set for messages that are finished, or have rows of
-    their own; `remaining` is how many are not. `packet_id` is that of the last message, 0 while it is
+    their own; `remaining` counts the others. `packet_id` is that of the last message, 0 while it is
     not known to be sent. On disk, with batch `batch`, it covers `written` messages. It is `whole`
     while no other row has a number between its first and its last. `barrier` waits for it while its
     write is deferred.

@@ -37,7 +37,7 @@ class DownSeen:
         self._hashes = {int(name): value for name, value in names.items() if name.isdecimal()}
 
     def rename(self, uplink: str) -> None:
-        """Remember the same under the name that the uplink has now."""
+        """Store the same under the uplink's present name."""
         hashes, self._hashes = self._hashes, {}
         for packet_id in hashes:
             self._writer.add(_FORGET, (f"{self._prefix}{packet_id}",))

@@ -34,7 +34,7 @@ class SeriesLabels:
         return self._labels.get((topic, source))
 
     def remember(self, topic: str, source: str, label: str) -> None:
-        """Keep what a source is given from now on, and gather its row."""
+        """Store a source's label, and add its row to the batch."""
         if self._labels.get((topic, source), label) != label:
             self._drop((topic, source))
         self._labels[topic, source] = label
@@ -43,7 +43,7 @@ class SeriesLabels:
             self._drop(next(iter(self._labels)))
 
     def forget(self, node: str) -> int:
-        """Forget what was given at a node; return how many there were."""
+        """Forget the labels of a node; return their number."""
         start = f"sensors/{node}/"
         gone = [key for key in self._labels if key[0].startswith(start)]
         for key in gone:

@@ -68,7 +68,7 @@ LAST_PACKET_IDENTIFIER = 65_535
 _PUBACK = 0x40
 
 _SHORT_PUBACK = 2
-"""Bytes of a PUBACK's body that says nothing but success (section 3.4.2.1)."""
+"""Bytes of a PUBACK's body without a reason code: success (section 3.4.2.1)."""
 
 _SUCCESS = ReasonCode.SUCCESS
 
@@ -78,10 +78,10 @@ _OLD_CONNACK = b"\x00\x01"
 """The body of a CONNACK of MQTT 3.1.1 that refuses the protocol version."""
 
 OnMessage = Callable[[Publish, Callable[[], None]], None]
-"""Gets a message and what acknowledges it, at once or later."""
+"""Called with a message and a function that acknowledges it, at once or later."""
 
 OnSkipped = Callable[[str, str], None]
-"""Gets the topic of a message, and which limit it exceeds."""
+"""Called with the topic of a message, and the limit that it exceeds."""
 
 
 class PacketIdentifiers:
@@ -278,7 +278,7 @@ class FleetClient:
         self._send(Subscribe(self.packet_identifiers.next(), list(requests)))
 
     def unsubscribe(self, *topic_filters: str, on_done: Callable[[], None] = lambda: None) -> None:
-        """Give up what `subscribe` asked for; `on_done` is called once the broker has done so."""
+        """Unsubscribe; `on_done` is called once the broker has done so."""
         identifier = self.packet_identifiers.next()
         self._unsubscribed[identifier] = on_done
         self._send(Unsubscribe(identifier, topic_filters))
@@ -425,7 +425,7 @@ class FleetClient:
             if first_byte == _PUBACK and (
                 size == _SHORT_PUBACK or (size > _SHORT_PUBACK and self.version == MQTT_5)
             ):
-                # whatever the code: some brokers answer with one that a PUBACK may not have
+                # whatever the code: some brokers answer with one that is invalid in a PUBACK
                 mid = buffer[start] << 8 | buffer[start + 1]
                 self.packet_identifiers.in_use.discard(mid)
                 self._acknowledged(mid, buffer[start + 2] if size > _SHORT_PUBACK else _SUCCESS)

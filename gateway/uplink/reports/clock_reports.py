@@ -34,7 +34,7 @@ def clock_text(finding: Finding) -> str:
 
 
 class ClockReports:
-    """Keeps each record on disk, in order, until the fleet has acknowledged it."""
+    """Stores each record on disk, in order, until the fleet has acknowledged it."""
 
     def __init__(
         self, store: ClockStore, own: ControlMessages, counters: Counters, clock: Clock

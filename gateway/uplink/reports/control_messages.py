@@ -26,7 +26,7 @@ class ControlMessage:
 class ControlMessages:
     """A bounded queue in order, sent before all rows of the outbox, over any connection.
 
-    It is in memory only. A caller that must not lose a message keeps it until `on_answered` and
+    It is in memory only. A caller that must not lose a message stores it until `on_answered` and
     sends it again after a start.
     """
 
@@ -51,7 +51,7 @@ class ControlMessages:
         return True
 
     def next(self) -> ControlMessage | None:
-        """Return the message to send now; it ends by `answered` or returns by `put_back`."""
+        """Return the message to send now; `answered` ends it, or `requeue` returns it."""
         return heapq.heappop(self._waiting)[1] if self._waiting else None
 
     def answered(self, message: ControlMessage, code: int) -> None:
