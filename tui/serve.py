@@ -2,6 +2,7 @@
 
 import hmac
 import importlib
+import re
 import secrets
 import shlex
 import sys
@@ -13,6 +14,13 @@ textual_serve: Any = importlib.import_module("textual_serve.server")
 
 HOST = "127.0.0.1"
 COOKIE = "tidegate_tui"
+OUTSIDE = re.compile(r'<link[^>]*"https?://fonts[^>]*>')
+"""a font that the page would load from elsewhere"""
+FOCUS = """<script>new MutationObserver((_, observer) => {
+  const terminal = document.querySelector('.xterm-helper-textarea');
+  if (terminal) { terminal.focus(); observer.disconnect(); }
+}).observe(document.documentElement, {childList: true, subtree: true});</script></head>"""
+"""gives the keys to the terminal without a click"""
 
 
 def run(words: Sequence[str], port: int) -> int:
@@ -48,6 +56,8 @@ def _guard(own: str, token: str) -> Callable[[Any, Any], Any]:
             raise web.HTTPForbidden(text="the address needs the token that was printed\n")
         response = await handler(request)
         if not response.prepared:
+            if request.path == "/":
+                response.text = OUTSIDE.sub("", response.text).replace("</head>", FOCUS, 1)
             response.set_cookie(COOKIE, token, httponly=True, samesite="Strict")
         return response
 
