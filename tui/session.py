@@ -208,7 +208,7 @@ class Session:
             answer = self.queries.get_by_key(key)
             sent = answer.number("time")
             if not answer.error and sent is not None:
-                self.state.topics.tell(answer.rows(), sent / 1_000 - now)
+                self.state.topics.tell(answer.rows(), sent / 1_000 - now, now)
                 if key != SILENT.key:  # its rows are kept as topics, once
                     answer.document = {**answer.document, "rows": []}
 

@@ -115,6 +115,10 @@ class Table(Generic[Row]):
         found = [row for row in self.rows if self.key(row) in self.marked] if self.marked else []
         return found or self.rows[self.cursor : self.cursor + 1]
 
+    def in_view(self) -> list[Row]:
+        """Return the rows that were drawn last."""
+        return self.rows[self._first : self._first + self._height]
+
     def point_at(self, key: str) -> None:
         """Put the cursor on the row with this key, now or as soon as there is one."""
         self._at = key

@@ -37,6 +37,8 @@ class Topic:
     silent: bool = False
     publisher: str = ""
     messages: int = 0
+    known: float = 0.0
+    """when anything was heard of it last"""
     recent: list[tuple[float, float]] = field(default_factory=list)
     """when its last numbers came, and which"""
     reading: Reading = field(default_factory=lambda: Reading(""))
@@ -55,11 +57,13 @@ class Topic:
         self.retained = retained
         self.updated = self.reading.time if retained else now
         self.messages += 1
+        self.known = now
         if self.reading.number is not None and not retained:
             self._keep(now, self.reading.number)
 
-    def tell(self, row: Document, ahead: float) -> None:
+    def tell(self, row: Document, ahead: float, now: float = 0.0) -> None:
         """Take what the gateway knows; `ahead` is by how much its clock is ahead of ours."""
+        self.known = now
         sent = number(row.get("time"))
         at = None if sent is None else sent / 1_000 - ahead
         payload = _payload(row)
@@ -128,13 +132,13 @@ class Topics:
         else:
             topic.hear(payload, now, retained=retained)
 
-    def tell(self, rows: Iterable[Document], ahead: float) -> None:
+    def tell(self, rows: Iterable[Document], ahead: float, now: float = 0.0) -> None:
         """Take rows of the gateway's answer to `topics`."""
         for row in rows:
             name = row.get("topic")
             topic = self._of(name) if isinstance(name, str) else None
             if topic is not None:
-                topic.tell(row, ahead)
+                topic.tell(row, ahead, now)
 
     def forget(self, name: str) -> None:
         """Forget a topic."""

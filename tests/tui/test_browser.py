@@ -11,7 +11,8 @@ from typing import Any
 from urllib.request import urlopen
 
 import pytest
-from websockets.sync.client import ClientConnection, connect
+from websockets.sync.client import connect
+from websockets.sync.connection import Connection
 
 from tests.support.ports import free_port
 from tests.support.processes.gateway_process import GatewayProcess
@@ -49,7 +50,7 @@ new PerformanceObserver(list => list.getEntries().forEach(each => window.fetched
 class Page:
     """A page of a browser, by the protocol of its developer tools."""
 
-    def __init__(self, socket: ClientConnection) -> None:
+    def __init__(self, socket: Connection) -> None:
         self._socket = socket
         self._count = 0
         self.give("Page.enable")

@@ -118,6 +118,47 @@ def test_a_flood_that_cannot_be_thinned_out_is_left() -> None:
     assert len(bench.client.subscribed) == count
 
 
+def test_many_topics_cost_the_gateway_one_short_answer_in_two_seconds() -> None:
+    """Once all are known; those that are not in view are shown as old, not as silent."""
+    bench = Bench()
+    row = {"payload": "1", "size": 1, "count": 9, "interval_seconds": 1.0, "rate": 1.0}
+
+    class Pages(dict[str, dict[str, object]]):
+        """Answers each query for topics with the page that it asks for."""
+
+        def __getitem__(self, what: str) -> dict[str, object]:
+            if what != "topics":
+                return super().__getitem__(what)
+            request = bench.client.asked[-1][1]
+            begin, limit = int(str(request.get("offset", 0))), int(str(request["limit"]))
+            if request.get("state") == "silent":
+                return {"rows": [], "total": 0, "offset": 0}
+            names = [f"t/{n // 100:02}/{n:04}" for n in range(begin, min(begin + limit, 2_000))]
+            now = round(1_000 * bench.client.now)
+            found = [{**row, "topic": name, "time": now} for name in names]
+            following = {"next": begin + limit} if begin + limit < 2_000 else {}
+            return {"rows": found, "total": 2_000, "offset": begin, **following}
+
+    bench.client.answers = Pages(topics={})
+    bench.press("2")
+    for _ in range(20):
+        bench.pass_time(0.25)
+        bench.screen()
+    assert len(bench.session.state.topics) == 2_000
+    bench.press("down", "right", "down", "right", "down", "down")
+    del bench.client.asked[:]
+    for _ in range(240):
+        bench.pass_time(0.25)
+        text = bench.screen()
+    asked = [request["limit"] for what, request in bench.client.asked if what == "topics"]
+    assert len(asked) <= SECONDS / 2 + SECONDS / 15 + SECONDS / 5 + 4
+    assert len([limit for limit in asked if limit == 500]) <= SECONDS / 15 + 1
+    assert "<5s" in text
+    bench.client.answers = {}
+    bench.pass_time(10)
+    assert " — " in bench.screen()
+
+
 def test_a_hundred_thousand_topics_are_bounded_and_told() -> None:
     bench = Bench()
     row = {"time": 1_000_000, "payload": "1", "size": 1, "count": 1, "rate": 0.1, "retained": False}

@@ -1,6 +1,7 @@
 """Topics: a live tree of everything that one may read, and one topic in detail."""
 
 import json
+from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Any
 
@@ -26,6 +27,12 @@ from tui.view import Action, View
 
 PAGE = 500
 """topics of one answer; the gateway ends a page before 64 KiB"""
+IN_VIEW = 200
+"""topics of an answer about what is in view"""
+FRESH, REST = 2.0, 15.0
+"""seconds between two answers about what is in view, and two pages of all once all are known"""
+OLD = 6.0
+"""seconds after which what the gateway said of a topic is not shown as if it were so now"""
 EVERY = 1_000
 """milliseconds between two sampled messages of a topic"""
 FORMS = ("json", "hex", "text", "difference", "history")
@@ -51,7 +58,9 @@ class TopicsScreen(View):
         self._known = False
         self._filter = "#"
         self._next = 0
-        self._ahead = 0.0
+        self._sorted: tuple[tuple[int, str], list[str]] = ((-1, ""), [])
+        self._complete = False
+        """whether all pages have come, so that what is not in view may wait"""
 
     def _columns(self) -> Sequence[Column[Branch]]:
         return [
@@ -68,7 +77,30 @@ class TopicsScreen(View):
         ]
 
     def _pages(self) -> Query:
-        return query("topics", 1.0, match=self._filter, offset=self._next, limit=PAGE)
+        every = REST if self._complete else FRESH
+        return query("topics", every, match=self._filter, offset=self._next, limit=PAGE)
+
+    def _in_view(self) -> list[Query]:
+        """Return the query for the topics in view, which lie side by side in their order."""
+        shown = [each.topic.name for each in self.table.in_view() if each.topic is not None]
+        if not shown:
+            return []
+        first, last = (bisect_left(self._names(), each) for each in (min(shown), max(shown)))
+        begin = first // 10 * 10  # in tens, since another place is asked for at once
+        limit = min(IN_VIEW, (last - begin) // 10 * 10 + 10)
+        return [query("topics", FRESH, match=self._filter, offset=begin, limit=limit)]
+
+    def _names(self) -> list[str]:
+        """Return the topics that pass the filter, in the gateway's order."""
+        topics = self.session.state.topics
+        if self._sorted[0] != (topics.revision, self._filter):
+            names = sorted(each.name for each in topics)
+            if self._filter != "#":
+                from gateway.mqtt.topics import topic_matches
+
+                names = [each for each in names if topic_matches(self._filter, each)]
+            self._sorted = (topics.revision, self._filter), names
+        return self._sorted[1]
 
     def _own(self) -> Query:
         return query("client", 1.0, id=self.session.client.client_id)
@@ -96,11 +128,13 @@ class TopicsScreen(View):
         if self.where:
             return [self._own()]
         answer = self.answer(self._pages())
+        if answer.at is None or (self._complete and self.session.now - answer.at < REST):
+            return [self._pages(), *(self._in_view() if self._complete else [])]
         following = answer.number("next")
         if following is not None and self._next + PAGE < self.session.state.topics.limit:
             self._next = int(following)
-        elif answer.at is not None and self._next:
-            self._next = 0
+        elif self._next:
+            self._next, self._complete = 0, True
         return [self._pages()]
 
     def sampling(self) -> tuple[str, int] | None:
@@ -171,7 +205,14 @@ class TopicsScreen(View):
             return f"sampled each {self.session.sampling_every / 1000:g}s: no remembered_topics"
         return self.old(self._pages(), self.session.now)
 
+    def _is_old(self, branch: Branch) -> bool:
+        """Return whether what is known of a topic was so a while ago."""
+        topic = branch.topic
+        return self._complete and topic is not None and self.session.now - topic.known > OLD
+
     def _age(self, branch: Branch) -> float | None:
+        if self._is_old(branch):
+            return None
         updated = branch.topic.updated if branch.topic else branch.updated()
         return None if updated is None else max(0.0, self.session.now - updated)
 
@@ -186,7 +227,7 @@ class TopicsScreen(View):
 
     def _value(self, branch: Branch) -> tuple[str, str]:
         if branch.topic is not None and not (branch.children and not branch.topic.messages):
-            return value_of(branch.topic), "text"
+            return value_of(branch.topic), MUTED if self._is_old(branch) else "text"
         silent = branch.silent()
         words = f"{len(branch.below):,} topics"
         return (f"{len(branch.below):,} · {silent} silent" if silent else words), "muted"
@@ -232,12 +273,13 @@ class TopicsScreen(View):
             self.session.tell(f"$where: {problem}", good=False)
             return
         self.where = text.strip()
+        self._next, self._complete = 0, False
         self._known = False
         self.session.state.topics.clear()
 
     def _take_filter(self, text: str) -> None:
         self._filter = text.strip() or "#"
-        self._next = 0
+        self._next, self._complete = 0, False
         self._known = False
         self.session.state.topics.clear()
 
@@ -296,7 +338,7 @@ class TopicDetail(View):
         row = answer.document.get("topic")
         sent = answer.number("time")
         if isinstance(row, dict) and sent is not None and answer.at is not None:
-            self.session.state.topics.tell([row], sent / 1_000 - answer.at)
+            self.session.state.topics.tell([row], sent / 1_000 - answer.at, answer.at)
         topic = self.session.state.topics.get(self._name)
         if topic is None:
             why = line((self.old(self._query, now) or "no message is known", "warn"))
