@@ -145,8 +145,9 @@ bench-full: $(DEVELOP) ## the same and real traffic in two hours: BENCH_ROUNDS r
 	$(BIN)/python -m bench.soak --write
 	$(BIN)/python -m bench.topic_matching --write
 
-screenshot: $(DEVELOP) ## take the pictures of the terminal UI in README and docs
+screenshot: $(DEVELOP) ## take the pictures of the terminal UI in README and docs, and the film of an outage
 	PYTHONPATH=. $(BIN)/python tools/screenshot.py
+	PYTHONPATH=. $(BIN)/python tools/film.py
 
 package: $(DEVELOP) ## build the wheel of plain Python and the source distribution into dist/, from the last commit
 	@PYTHON=$(CURDIR)/$(BIN)/python packaging/build.sh wheel

@@ -1,8 +1,11 @@
 """One network connection to the gateway, from CONNECT to its end (paho-mqtt, MQTT 5)."""
 
 import struct
+import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from queue import Empty, SimpleQueue
+from typing import Any
 
 from paho.mqtt import MQTTException
 from paho.mqtt.client import Client, ConnectFlags, DisconnectFlags, MQTTMessage
@@ -22,6 +25,9 @@ CONNECT_TIMEOUT = 5.0
 """seconds for the network connection"""
 LOOP_TIMEOUT = 0.2
 """seconds of waiting for the network before requests and the end are looked at"""
+LEAVE_TIMEOUT = 0.5
+"""seconds given to the gateway to close the connection after DISCONNECT"""
+DISCONNECT = b"\xe0\x00"
 LARGEST_PACKET = 128 * 1024
 """bytes; the gateway drops a larger message instead of sending it [MQTT-3.1.2-24]"""
 MOST_REASON = 160
@@ -111,7 +117,19 @@ class Connection:
             outcome = self._client.loop(LOOP_TIMEOUT)
             self._send_requests()
         if stopping():
-            self._client.disconnect()
+            self._leave()
+
+    def _leave(self) -> None:
+        """Disconnect, and read until the gateway has closed: unread bytes would reset it."""
+        socket: Any = self._client.socket()
+        if socket is None:
+            return
+        with suppress(OSError):
+            socket.settimeout(LEAVE_TIMEOUT)
+            socket.sendall(DISCONNECT)
+            end = time.monotonic() + LEAVE_TIMEOUT
+            while socket.recv(65_536) and time.monotonic() < end:
+                continue
 
     def _new_client(self, client_id: str) -> Client:
         client = Client(

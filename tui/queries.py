@@ -17,6 +17,8 @@ MAX_KEPT = 64
 """queries whose last answers are kept; the one asked for longest ago goes"""
 LARGEST = 256 * 1024
 """bytes of an answer that is read"""
+LARGEST_NUMBER = 1e15
+"""above it is no number that a gateway means: milliseconds since 1970 are below for 30,000 years"""
 MOST_REASON = 300
 """characters of a refusal"""
 
@@ -34,7 +36,7 @@ class Query:
     @property
     def key(self) -> str:
         """What distinguishes it from others."""
-        return f"{self.what} {json.dumps(dict(self.request), ensure_ascii=False)}"
+        return f"{self.what} {json.dumps(dict(self.request))}"
 
 
 def query(what: str, every: float = 2.0, **request: object) -> Query:
@@ -80,8 +82,14 @@ class Answer:
 
 
 def number(value: object) -> float | None:
-    """Return a value of a document if it is a number."""
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    """Return a value of a document if it is a number, and no larger than any that is told."""
+    if (
+        not isinstance(value, int | float)
+        or isinstance(value, bool)
+        or not abs(value) < LARGEST_NUMBER
+    ):
+        return None
+    return float(value)
 
 
 def text(value: object, limit: int = 256) -> str:
@@ -135,7 +143,7 @@ class Queries:
         answer = self._answers.pop(wanted.key, None) or Answer()
         self._answers[wanted.key] = answer  # at the end: those asked long ago go first
         answer.asked_at = answer.last_asked = now
-        request = json.dumps(dict(wanted.request), ensure_ascii=False).encode()
+        request = json.dumps(dict(wanted.request)).encode()  # ASCII: a text may be no UTF-8
         self._send(wanted.key, wanted.what, request)
 
     def answered(self, key: str, payload: bytes, now: float) -> None:

@@ -135,18 +135,27 @@ def size(octets: int | None) -> str:
     return f"{scaled / 1_000:,.1f} TB"
 
 
+def _local(seconds: float | None) -> datetime | None:
+    """Return a time that a calendar has."""
+    if seconds is None:
+        return None
+    try:
+        return datetime.fromtimestamp(seconds).astimezone()
+    except (OverflowError, ValueError, OSError):
+        return None
+
+
 def time_of_day(seconds: float | None) -> str:
     """Return a time in seconds since 1970 as local `HH:MM:SS`."""
-    if seconds is None:
-        return UNKNOWN
-    return datetime.fromtimestamp(seconds).astimezone().strftime("%H:%M:%S")
+    then = _local(seconds)
+    return UNKNOWN if then is None else then.strftime("%H:%M:%S")
 
 
 def moment(seconds: float | None, now: float) -> str:
     """Return a time as local `HH:MM:SS`, or with its date if that is another day."""
-    if seconds is None:
+    then, today = _local(seconds), _local(now)
+    if then is None or today is None:
         return UNKNOWN
-    then, today = (datetime.fromtimestamp(each).astimezone() for each in (seconds, now))
     return then.strftime("%H:%M:%S" if then.date() == today.date() else "%d %b %H:%M")
 
 

@@ -160,6 +160,9 @@ def test_a_query_has_a_puback_and_an_answer(gateway: GatewayProcess) -> None:
         "Payload format invalid",
     }
     asking.client.stop()
+    until(lambda: "ended after" in gateway.log(), more=gateway.log)
+    assert f"client '{asking.client.client_id}'" in gateway.log()
+    assert ": DISCONNECT" in gateway.log()
 
 
 @pytest.fixture

@@ -32,6 +32,8 @@ from tui.view import Action, View
 READINGS = query("topics", 3.0, match="sensors/#", limit=60)
 SAMPLED = ("sensors/#", 5_000)
 """what is sampled, and how many milliseconds apart, where the gateway remembers no topics"""
+STEADY = 10
+"""messages by which an outbox may differ and neither grows nor shrinks"""
 WELL_BELOW = 0.15
 """the part of a gauge below which it is told in the colour of a warning"""
 CARD_YEARS = 10 * 365
@@ -184,7 +186,8 @@ class Now(View):
                 delivered = rate(state.rates.get(begin + "acknowledged"))
                 shown += line(f"{delivered} ", (f"{amount(waiting)} behind", MUTED))
             else:
-                delivered_rate = state.rates.get(begin + "acknowledged") or 0.0
+                stopped = word in ("disconnected", "paused")  # its rate is that of before
+                delivered_rate = 0.0 if stopped else state.rates.get(begin + "acknowledged") or 0.0
                 delivered = f" {rate(delivered_rate)}" if delivered_rate else ""
                 shown += line(
                     (word or UNKNOWN, style), (f"{delivered} {amount(waiting)} wait", MUTED)
@@ -235,15 +238,13 @@ class Now(View):
         )
 
     def _tendency(self) -> str:
-        step = SPANS[0][0]
-        rows = [
-            each
-            for each in self.session.courses[step].values("outbox_messages")
-            if each is not None
-        ]
-        if len(rows) < 20 or rows[-1] == rows[-20]:
+        """Return whether the outbox grows or shrinks, by what was in it 10 to 20 s ago."""
+        course = self.session.courses[SPANS[0][0]].values("outbox_messages")
+        before = course[-10] if len(course) >= 10 else None
+        now = self.session.state.figures.count(figures.OUTBOX_ROWS)
+        if before is None or now is None or abs(now - before) <= max(STEADY, before * 0.05):
             return ""
-        return "▲" if rows[-1] > rows[-20] else "▼"
+        return "▲" if now > before else "▼"
 
     def _boxes(self, cells: int) -> list[Line]:
         told, uplinks = self._numbers(), self._uplinks()
