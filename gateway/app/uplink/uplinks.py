@@ -183,6 +183,9 @@ class UplinksPart:
                 f" one that goes, or was alone; beyond {MAXIMUM_MOVED:,} only a start hands them on"
             )
             raise ConfigurationError(new.file, "uplink", None, allowed)
+        if shared.storage.writer.full:  # what waits could not be handed on
+            allowed = "the [[uplink]] that there were, until the disk takes something"
+            raise ConfigurationError(new.file, "uplink", None, allowed)
         made = await self._links.make(new, places)
 
         async def change(change_rules: Callable[[], None]) -> list[str]:

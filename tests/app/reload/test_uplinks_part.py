@@ -247,6 +247,17 @@ async def test_an_uplink_that_much_waits_for_does_not_go(
     assert changing.gateway.configuration is before
 
 
+async def test_uplinks_stay_while_the_disk_takes_nothing(
+    changing: Changing, tmp_path: Path
+) -> None:
+    await changing.start("[uplink]\nname = 'a'\nurl = 'mqtt://127.0.0.1:9'\n")
+    changing.gateway.writer.refuses = "the disk took nothing"
+    (refusal,) = (await changing.reload(two(tmp_path)))["refused"]
+    assert "until the disk takes something" in refusal["error"]
+    changing.gateway.writer.refuses = ""
+    await changing.changed(two(tmp_path))
+
+
 async def test_a_session_a_pause_and_a_day_go_on_beside_another_uplink(
     changing: Changing, tmp_path: Path
 ) -> None:
