@@ -4,7 +4,7 @@ import re
 from typing import TypeVar
 from urllib.parse import SplitResult, urlsplit
 
-from gateway.settings.declaration import Check, check
+from gateway.settings.declaration import Check, check, spell
 from gateway.settings.web_address import ANY, OPAQUE, authority, origin
 
 W = TypeVar("W", bound=str)
@@ -225,6 +225,60 @@ def fleet_url(value: object) -> str:
     if parts.fragment or (parts.scheme not in ("ws", "wss") and _has_path(parts)):
         raise ValueError(f"{allowed}, and nothing behind the port of mqtt:// and mqtts://")
     return value
+
+
+MAXIMUM_URLS = 8
+
+
+@check(
+    f"an address or a list of up to {MAXIMUM_URLS}: {fleet_url.allowed}",
+    anyOf=[
+        dict(fleet_url.schema),
+        {"type": "array", "items": dict(fleet_url.schema), "minItems": 1, "maxItems": MAXIMUM_URLS},
+    ],
+    spell=lambda urls: spell(urls[0] if len(urls) == 1 else list(urls)),
+)
+def fleet_urls(value: object) -> tuple[str, ...]:
+    """Accept the address of the fleet's broker, or several in their order."""
+    if not isinstance(value, list):
+        return (fleet_url(value),)
+    if not 1 <= len(value) <= MAXIMUM_URLS:
+        raise ValueError(f"1 to {MAXIMUM_URLS} addresses, each as {fleet_url.allowed}")
+    urls = tuple(fleet_url(each) for each in value)
+    if len(set(urls)) < len(urls):
+        raise ValueError("addresses of which no two are the same")
+    return urls
+
+
+@check("`http://host:port` or `socks5://host:port`", type="string")
+def proxy_url(value: object) -> str:
+    """Accept the address of a proxy."""
+    allowed = "http://host:port or socks5://host:port"
+    try:
+        parts = urlsplit(value if isinstance(value, str) else "")
+        port = parts.port
+    except ValueError as error:
+        raise ValueError(f"{allowed}; the port is a number from 1 to 65535") from error
+    if parts.scheme not in ("http", "socks5") or not parts.hostname or not port:
+        raise ValueError(allowed)
+    if parts.username or parts.password:
+        raise ValueError(f"{allowed}; user name and password stand in proxy_credentials_file")
+    if parts.path not in ("", "/") or parts.query or parts.fragment:
+        raise ValueError(f"{allowed}, and nothing behind the port")
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+@check(
+    "a text or a list of texts of 1 to 255 ASCII characters",
+    anyOf=[{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}],
+)
+def protocols(value: object) -> tuple[str, ...]:
+    """Accept names of protocols for ALPN (RFC 7301), one or several."""
+    names = value if isinstance(value, list) else [value]
+    good = [isinstance(each, str) and each.isascii() and 0 < len(each) < 256 for each in names]
+    if not names or len(names) > MAXIMUM_URLS or not all(good):
+        raise ValueError(f"1 to {MAXIMUM_URLS} texts of 1 to 255 ASCII characters")
+    return tuple(names)
 
 
 def _has_path(parts: SplitResult) -> bool:

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from gateway.settings.broker import NEVER
 from gateway.settings.checks import (
     boolean,
-    fleet_url,
+    fleet_urls,
     one_of,
+    protocols,
+    proxy_url,
     readable_file,
     rule_expression,
     stream,
@@ -19,7 +21,7 @@ from gateway.settings.checks import (
     whole_number,
     windows,
 )
-from gateway.settings.declaration import Mistake, key, tables
+from gateway.settings.declaration import Mistake, key, table, tables
 from gateway.settings.outbox import StreamSettings
 from gateway.settings.quantities import bytes_a_day, duration, seconds, size, size_from
 
@@ -30,10 +32,13 @@ DELETE, WAIT = "delete-oldest", "wait"
 
 AUTO, MQTT_5, MQTT_3_1_1 = "auto", "5", "3.1.1"
 
+WITH_TLS = ("mqtts:", "wss:")
+
 ONLY_WITH_URL = (
     *("batch", "schedule", "budget"),
     *("maximum_packet_size", "maximum_topic_bytes", "maximum_topic_levels"),
-    *("reject_after_ends", "retry_refused_for", "mqtt"),
+    *("reject_after_ends", "retry_refused_for", "mqtt", "alpn", "proxy", "keep_alive"),
+    *("reconnect", "notifications", "maximum_packet_size_out"),
 )
 """Keys without a meaning for a directory."""
 
@@ -135,6 +140,62 @@ class DownSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class ReconnectSettings:
+    """How long the gateway waits before it connects again, such as `{ min = "5s", max = "2m" }`."""
+
+    minimum: float = key(
+        duration(0.1, 3_600),
+        "before the second attempt; each further wait is twice as long",
+        1.0,
+        name="min",
+    )
+    maximum: float = key(
+        duration(0.1, 86_400),
+        "before any attempt",
+        10.0,
+        name="max",
+    )
+
+    def mistakes(self, _given: frozenset[str]) -> Iterator[Mistake]:
+        """Yield what does not go together."""
+        if self.minimum > self.maximum:
+            yield "min", self.minimum, f"at most max, which is {self.maximum:g} s"
+
+
+@dataclass(frozen=True, slots=True)
+class NotificationSettings:
+    """A message on each connection, and the will: as Mosquitto's bridges say that they are up.
+
+    In place of the gateway's own status, so only with `reports = false`: a connection has one will.
+    """
+
+    topic: str = key(
+        topic_template,
+        "the topic at the fleet's broker, in which `{gateway}` is the gateway id",
+    )
+    online: str = key(
+        text,
+        "the payload while the link is up",
+        "1",
+    )
+    offline: str = key(
+        text,
+        "the payload from then on",
+        "0",
+    )
+    retain: bool = key(
+        boolean,
+        "both are retained",
+        default=True,
+    )
+
+    def mistakes(self, _given: frozenset[str]) -> Iterator[Mistake]:
+        """Yield what does not go together."""
+        if "{" in self.topic.replace("{gateway}", ""):
+            yield "topic", self.topic, "a topic with no place but {gateway}"
+
+
+@dataclass(frozen=True, slots=True)
 class UplinkSettings:
     """The fleet's broker or a directory; without the section nothing is sent.
 
@@ -147,12 +208,14 @@ class UplinkSettings:
         "there are several",
         None,
     )
-    url: str | None = key(
-        fleet_url,
+    urls: tuple[str, ...] = key(
+        fleet_urls,
         "`mqtt://host:port` or `mqtts://host:port`, or over WebSocket `ws://host:port/path` or "
         "`wss://host:port/path` (by default `/mqtt`); the broker must speak MQTT 5, or with "
-        "`batch` or `plain` MQTT 3.1.1",
-        None,
+        "`batch` or `plain` MQTT 3.1.1. Of [several](fleet.md#several-addresses) the first that is "
+        "up is taken",
+        (),
+        name="url",
     )
     mqtt: str = key(
         one_of(AUTO, MQTT_5, MQTT_3_1_1),
@@ -224,6 +287,22 @@ class UplinkSettings:
         None,
         shown="in the same file",
     )
+    alpn: tuple[str, ...] = key(
+        protocols,
+        "protocols that TLS names to the server (ALPN), such as `x-amzn-mqtt-ca` for AWS IoT at "
+        "port 443",
+        (),
+    )
+    proxy: str | None = key(
+        proxy_url,
+        "a [proxy](fleet.md#through-a-proxy) through which the link goes; needs the extra `proxy`",
+        None,
+    )
+    proxy_credentials_file: str | None = key(
+        readable_file,
+        "a file that holds `USER:PASSWORD` for the proxy",
+        None,
+    )
     client_id: str | None = key(
         text,
         "client identifier at the fleet's broker",
@@ -252,6 +331,13 @@ class UplinkSettings:
         "message is [written](durability.md#messages-for-the-fleet); 0 to write each message",
         0.25,
     )
+    keep_alive: int = key(
+        seconds(5, 65_535),
+        "after so long without a packet the gateway sends PINGREQ: half a minute later at most a "
+        "dead link is found. What the server says instead holds",
+        30,
+    )
+    reconnect: ReconnectSettings = table(ReconnectSettings)
     puback_timeout: int = key(
         seconds(1),
         "time without a PUBACK after which the gateway reconnects",
@@ -288,6 +374,13 @@ class UplinkSettings:
         "Size](fleet.md#messages-that-are-too-large); larger ones are dropped",
         None,
         shown="that of `[broker]`",
+    )
+    maximum_packet_size_out: int | None = key(
+        size(128, 256 * 1024 * 1024),
+        "bytes of the largest packet that the fleet's broker takes, where it does not say so "
+        "itself; a larger message is [given up](fleet.md#what-the-fleet-does-not-take)",
+        None,
+        shown="no bound",
     )
     maximum_topic_bytes: int = key(
         size(1, 65_535),
@@ -361,6 +454,7 @@ class UplinkSettings:
         "[service](presets.md) that only takes messages",
         default=True,
     )
+    notifications: NotificationSettings | None = table(NotificationSettings, default=None)
     rules: tuple[RuleSettings, ...] = tables(RuleSettings, name="rule")
     streams: tuple[StreamSettings, ...] = tables(StreamSettings, name="stream")
     down: tuple[DownSettings, ...] = tables(DownSettings, name="down")
@@ -372,9 +466,31 @@ class UplinkSettings:
     targets: tuple[RuleSettings, ...] = ()  # of the rules, none if no rule has one
 
     @property
+    def url(self) -> str | None:
+        """The first address of the fleet's broker, None for a directory."""
+        return self.urls[0] if self.urls else None
+
+    @property
     def fleet_client_id(self) -> str:
         """The client identifier at the fleet's broker."""
         return self.client_id or f"tidegate-{self.gateway_id}"
+
+    @property
+    def announces(self) -> bool:
+        """Whether a message and the will say that the link is up."""
+        return self.reports or self.notifications is not None
+
+    @property
+    def status_topic(self) -> str:
+        """The fleet's topic on which they do."""
+        if self.notifications is None:
+            return self.topic("status")
+        return self.notifications.topic.replace("{gateway}", self.gateway_id)
+
+    @property
+    def status_retained(self) -> bool:
+        """Whether they are retained."""
+        return self.notifications is None or self.notifications.retain
 
     @property
     def packet_bytes(self) -> int:
@@ -387,16 +503,15 @@ class UplinkSettings:
 
     def mistakes(self, given: frozenset[str]) -> Iterator[Mistake]:
         """Yield conflicts between the keys that are `given`, and of their tables."""
-        if {"url", "directory"} <= given:
+        if {"urls", "directory"} <= given:
             yield "directory", self.directory, "either url or directory, not both"
         for name in ONLY_WITH_URL:
             if self.url is None and name in given:
                 yield name, getattr(self, name), "only with url"
         yield from self._mistakes_of_version()
+        yield from self._mistakes_of_link(given)
         if self.tls_key is not None and self.tls_certificate is None:
             yield "tls_key", self.tls_key, "only with tls_certificate"
-        if self.tls_certificate and not (self.url or "").startswith(("mqtts:", "wss:")):
-            yield "tls_certificate", self.tls_certificate, "only with mqtts:// or wss:// in url"
         if {"username", "username_file"} <= given:
             yield "username_file", self.username_file, "either username or username_file"
         for name in (each for each in given if each.startswith("landing_")):
@@ -407,6 +522,19 @@ class UplinkSettings:
         if self.down and not self.session_expiry:
             allowed = 'a time such as "1d" with down: what comes down waits in the session'
             yield "session_expiry", self.session_expiry, allowed
+
+    def _mistakes_of_link(self, given: frozenset[str]) -> Iterator[Mistake]:
+        """Yield what does not go together of the keys for connections."""
+        for name in ("tls_certificate", "alpn"):
+            if name in given and not any(each.startswith(WITH_TLS) for each in self.urls):
+                value = getattr(self, name)
+                shown = list(value) if isinstance(value, tuple) else value
+                yield name, shown, "only with mqtts:// or wss:// in url"
+        if self.proxy_credentials_file is not None and self.proxy is None:
+            yield "proxy_credentials_file", self.proxy_credentials_file, "only with proxy"
+        if self.notifications is not None and self.reports:
+            allowed = "only with reports = false: a connection has one will, which is the status's"
+            yield "notifications", self.notifications.topic, allowed
 
     def _mistakes_of_version(self) -> Iterator[Mistake]:
         """Yield conflicts of the keys for brokers without user properties."""

@@ -75,7 +75,7 @@ def _shared(uplinks: Sequence[UplinkSettings], index: int, where: str) -> Iterat
     for other in uplinks[:index]:
         if uplink.url is None and other.url is None and uplink.directory == other.directory:
             yield f"{where}.directory", uplink.directory, "one that no other [[uplink]] has"
-        elif uplink.url is not None and uplink.url == other.url:
+        elif set(uplink.urls) & set(other.urls):
             if uplink.client_id == other.client_id:
                 allowed = "one that no other [[uplink]] has at the same broker"
                 yield f"{where}.client_id", uplink.client_id, allowed

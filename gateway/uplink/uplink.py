@@ -36,17 +36,18 @@ TAKE_OVERS = 3
 the two must be stopped, or each ends the other's connection for ever."""
 
 TAKE_OVER_SECONDS = 120.0
-"""Two gateways that reconnect RECONNECT_LONGEST after each other reach TAKE_OVERS within it."""
+"""Two gateways that reconnect 10 s after each other reach TAKE_OVERS within it."""
 
-
-RECONNECT_FIRST, RECONNECT_LONGEST = 1.0, 10.0
-"""Seconds before the next attempt after one that failed (Backoff)."""
 
 LASTING_RECONNECT = 300.0
 """Seconds before the next attempt after an error that only the other end can fix."""
 
 STABLE_SECONDS = 30.0
 """Seconds for which a link must have been up for the next wait to be the shortest again."""
+
+RETURN_SECONDS, RETURN_LONGEST = 30.0, 3600.0
+"""Seconds of a link to a later address before the first one is tried; twice as long each time that
+it answers and does not stay."""
 
 
 class TakeOvers:
@@ -127,13 +128,7 @@ class Uplink:
         self.name = settings.name or ""
         self.control_messages = ControlMessages(self.wake)
         metering = metering or Metering(None, None, counters, clock)
-        self.session = RemoteSession(
-            self.control_messages,
-            persistent=settings.session_expiry > 0,
-            known=resume,
-            maximum_ends=settings.reject_after_ends,
-            retry_seconds=settings.retry_refused_for,
-        )
+        self.session = self._new_session(settings, known=resume)
         self._context = context = UplinkContext(
             settings,
             outbox,
@@ -150,6 +145,11 @@ class Uplink:
         self._permit = LinkPermit(schedule_of(settings.schedule), metering, clock)
         self.requests = context.requests
         self.destination = _destination(context, random)
+        self._place = 0  # of the address, of those that the settings name
+        self._failures = 0  # of one address after the other
+        self._returning = False
+        self._return_after = RETURN_SECONDS
+        self._return_at = 0.0
         self._coming: UplinkContext | None = None
         self.paused = False
         self.on_state: list[Callable[[], None]] = []
@@ -157,7 +157,7 @@ class Uplink:
         self.take_overs.stop = self.pause
         self._counters = counters
         self._clock = clock
-        self._backoff = Backoff(RECONNECT_FIRST, RECONNECT_LONGEST, random)
+        self._backoff = _backoff(settings, random)
         self._random = random
         self._link: Link | None = None
         self._task: asyncio.Task[None] | None = None
@@ -220,11 +220,7 @@ class Uplink:
         coming = self._coming or self._context
         old, session = coming.settings, coming.session
         if (old.url, old.client_id) != (settings.url, settings.client_id):
-            session = RemoteSession(
-                self.control_messages,
-                persistent=settings.session_expiry > 0,
-                known=bool(settings.down),  # what waits there comes down
-            )
+            session = self._new_session(settings, known=bool(settings.down))
         session.change(
             persistent=settings.session_expiry > 0,
             maximum_ends=settings.reject_after_ends,
@@ -232,6 +228,16 @@ class Uplink:
         )
         self._coming = replace(self._context, settings=settings, session=session)
         self._changed()
+
+    def _new_session(self, settings: UplinkSettings, *, known: bool) -> RemoteSession:
+        """Return the session at a broker; a `known` one goes on, since what waits there comes."""
+        return RemoteSession(
+            self.control_messages,
+            persistent=settings.session_expiry > 0,
+            known=known,
+            maximum_ends=settings.reject_after_ends,
+            retry_seconds=settings.retry_refused_for,
+        )
 
     async def close(self) -> None:
         """Disconnect cleanly and stop."""
@@ -252,11 +258,45 @@ class Uplink:
         if context.session is not self.session:
             self.session.abandon()
         self._coming, self._context, self.session = None, context, context.session
+        self._place = self._failures = 0
         schedule = schedule_of(context.settings.schedule)
         self._permit = LinkPermit(schedule, context.metering, self._clock)
         self.destination = _destination(context, self._random)
         self._counters.set("tidegate/uplink/destination", self.destination.name)
-        self._backoff.reset()
+        self._backoff = _backoff(context.settings, self._random)
+
+    def _move(self, place: int) -> None:
+        """Send to another address from the next connection on.
+
+        What the old one has not acknowledged goes up from the outbox; what waits there for this
+        gateway comes down when it is the other's turn again.
+        """
+        context, settings = self._context, self._context.settings
+        if place == self._place:
+            return
+        self._place = place
+        self.session.abandon()
+        self.session = self._new_session(settings, known=bool(settings.down))
+        there = replace(settings, urls=(settings.urls[place],))
+        self.destination = _destination(
+            replace(context, settings=there, session=self.session), self._random
+        )
+        self._counters.set("tidegate/uplink/destination", self.destination.name)
+
+    def _next_address(self, delay: float) -> float:
+        """Go on with the next address after a failure; return the seconds to wait.
+
+        After a link that was up the first one is next, and so it is when all have failed.
+        """
+        self._failures = 0 if self._up_since is not None else self._failures + 1
+        count = len(self._context.settings.urls)
+        if count < 2:
+            return delay
+        if self._failures and self._failures % count:
+            self._move((self._place + 1) % count)
+            return 0.0
+        self._move(0)
+        return delay
 
     async def _run(self) -> None:
         while not self._closing:
@@ -273,7 +313,11 @@ class Uplink:
                 continue
             delay = await self._run_once()
             if delay is not None:
-                await self._pause_for(delay)
+                await self._pause_for(self._next_address(delay))
+            elif self._returning:
+                self._returning = False
+                self._return_after = min(2 * self._return_after, RETURN_LONGEST)
+                self._move(0)
         self._show("off", "")
 
     async def _run_once(self) -> float | None:
@@ -304,8 +348,25 @@ class Uplink:
         while self._permit.closed() is None:
             await asyncio.sleep(CHECK_SECONDS)
             if self._up_since is not None:
-                self.take_overs.check(self._clock.monotonic() - self._up_since)
+                seconds_up = self._clock.monotonic() - self._up_since
+                self.take_overs.check(seconds_up)
+                if await self._may_return(seconds_up):
+                    break
         link.stop()
+
+    async def _may_return(self, seconds_up: float) -> bool:
+        """Return whether the first address answers, to a link that is up to a later one."""
+        if self._place == 0:
+            if seconds_up >= STABLE_SECONDS:
+                self._return_after = RETURN_SECONDS
+            return False
+        if self._clock.monotonic() < self._return_at:
+            return False
+        self._return_at = self._clock.monotonic() + self._return_after
+        from gateway.uplink.fleet.client import answers
+
+        self._returning = await answers(self._context.settings)
+        return self._returning
 
     def _failed(
         self, text: str, end: End = End.FAILED, *, lasting: bool = False, soon: bool = False
@@ -333,6 +394,7 @@ class Uplink:
         """Record that the destination is up, with or without a problem."""
         if self._up_since is None:
             self._up_since = self._clock.monotonic()
+            self._return_at = self._up_since + self._return_after
             self._connections += 1
             if self._connections > 1:
                 self._counters.add("tidegate/uplink/reconnects")
@@ -356,3 +418,8 @@ def _destination(context: UplinkContext, random: Callable[[], float]) -> Destina
     from gateway.uplink.fleet.fleet import FleetDestination
 
     return FleetDestination(context, random)
+
+
+def _backoff(settings: UplinkSettings, random: Callable[[], float]) -> Backoff:
+    """Return the waits between attempts to connect."""
+    return Backoff(settings.reconnect.minimum, settings.reconnect.maximum, random)

@@ -29,7 +29,7 @@ def test_each_file_is_named_once_with_its_days(tmp_path: Path) -> None:
             ListenerSettings(tls_certificate=pair.certificate, tls_key=pair.key),
             ListenerSettings(port=2, tls_certificate=pair.certificate, tls_key=pair.key),
         ),
-        uplinks=(UplinkSettings(url="mqtts://fleet", ca_file=authority.ca_file),),
+        uplinks=(UplinkSettings(urls=("mqtts://fleet",), ca_file=authority.ca_file),),
     )
     now = time.time()
     found = {each.key: round(each.days) for each in certificates(configuration, now)}

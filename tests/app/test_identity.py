@@ -44,7 +44,7 @@ def this_board(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Board:
 
 def gateway_in(data: Path, stack: AsyncExitStack, uplinks: int = 0) -> Gateway:
     names = (None,) if uplinks == 1 else ("east", "west")[:uplinks]
-    links = tuple(UplinkSettings(name=name, url="mqtt://127.0.0.1:1") for name in names)
+    links = tuple(UplinkSettings(name=name, urls=("mqtt://127.0.0.1:1",)) for name in names)
     listener = ListenerSettings(port=free_port())
     return Gateway(Configuration("file", "barn", listeners=(listener,), uplinks=links), data, stack)
 

@@ -50,7 +50,7 @@ def test_asyncio_has_its_tls_only_if_wanted(
 )
 def test_who_needs_tls(certificate: str | None, url: str | None, needed: bool) -> None:
     listeners = (ListenerSettings(), ListenerSettings(tls_certificate=certificate))
-    uplink = UplinkSettings(url=url)
+    uplink = UplinkSettings(urls=(url,) if url else ())
     assert needs_tls(replace(bare(1883), listeners=listeners, uplinks=(uplink,))) == needed
 
 

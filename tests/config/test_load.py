@@ -48,7 +48,7 @@ def test_the_smallest_that_sends_something_up(read: Load) -> None:
     )
     assert configuration.gateway_id == "barn"
     assert configuration.uplinks[0] == UplinkSettings(
-        url="mqtt://fleet.example:1883",
+        urls=("mqtt://fleet.example:1883",),
         rules=(RuleSettings("sensors/#", "payload.value > 20", "main", "live"),),
     )
 

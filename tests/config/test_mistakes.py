@@ -7,6 +7,7 @@ import pytest
 from gateway.config.errors import ConfigurationError
 from tests.support.configurations import URL, Load
 
+AT = "url = 'mqtt://a'"
 BEGINNING = "the beginning of a topic, without wildcards and not with $"
 PORT = "a whole number from 1 to 65535"
 TEXT = "a text that is not empty"
@@ -47,6 +48,59 @@ MISTAKES: list[tuple[str, str, object, str]] = [
         "only together with websocket",
     ),
     ("[uplink]\nmqtt = '5'", "uplink.mqtt", "5", "only with url"),
+    ("[uplink]\nurl = []", "uplink.url", [], "1 to 8 addresses, each as"),
+    (f"[uplink]\nurl = {['mqtt://a'] * 2}", "uplink.url", ["mqtt://a"] * 2, "no two are the same"),
+    ("[uplink]\nurl = ['mqtt://a', 1]", "uplink.url", ["mqtt://a", 1], "mqtt://host:port"),
+    (f"[uplink]\n{AT}\nalpn = 'mqtt'", "uplink.alpn", ["mqtt"], "only with mqtts:// or wss://"),
+    ("[uplink]\nalpn = 'ü'", "uplink.alpn", "ü", "1 to 8 texts of 1 to 255 ASCII characters"),
+    ("[uplink]\nalpn = []", "uplink.alpn", [], "1 to 8 texts of 1 to 255 ASCII characters"),
+    *(
+        (f"[uplink]\n{AT}\nproxy = '{url}'", "uplink.proxy", url, said)
+        for url, said in (
+            ("socks4://a:1080", "http://host:port or socks5://host:port"),
+            ("http://a", "http://host:port or socks5://host:port"),
+            ("http://a:99999", "the port is a number from 1 to 65535"),
+            ("http://a:1/x", "nothing behind the port"),
+        )
+    ),
+    (
+        f"[uplink]\n{AT}\nproxy = 'http://me:secret@a:1'",
+        "uplink.proxy",
+        "http://***@a:1",
+        "user name and password stand in proxy_credentials_file",
+    ),
+    (
+        f"[uplink]\n{AT}\nproxy_credentials_file = 'x'",
+        "uplink.proxy_credentials_file",
+        "x",
+        "only with proxy",
+    ),
+    (f"[uplink]\n{AT}\nkeep_alive = 1", "uplink.keep_alive", 1, "from 5 to 65535"),
+    (f"[uplink]\n{AT}\nreconnect = 5", "uplink.reconnect", 5, "a table: [uplink.reconnect]"),
+    (
+        f"[uplink]\n{AT}\nreconnect = {{ min = '20s' }}",
+        "uplink.reconnect.min",
+        20.0,
+        "at most max, which is 10 s",
+    ),
+    (
+        f"[uplink]\n{AT}\nnotifications = {{ topic = 'x' }}",
+        "uplink.notifications",
+        "x",
+        "only with reports = false: a connection has one will",
+    ),
+    (
+        f"[uplink]\n{AT}\nreports = false\nnotifications = {{ topic = 'x/{{2}}' }}",
+        "uplink.notifications.topic",
+        "x/{2}",
+        "a topic with no place but {gateway}",
+    ),
+    (
+        f"[uplink]\n{AT}\nmaximum_packet_size_out = 10",
+        "uplink.maximum_packet_size_out",
+        10,
+        "a whole number from 128",
+    ),
     ("[uplink]\nmqtt = 5", "uplink.mqtt", 5, 'one of "auto", "5", "3.1.1"'),
     (
         "[uplink]\nurl = 'mqtt://a'\nmqtt = '3.1.1'",

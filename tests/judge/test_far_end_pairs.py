@@ -6,16 +6,16 @@ from pathlib import Path
 import pytest
 
 import gateway.uplink.landing.file as landing_file_module
-import gateway.uplink.uplink as uplink_module
 from tests.judge.far_end import FarEnd
 from tests.judge.far_end_changes import FAR_CHANGES, FAR_HOLDERS
 from tests.support.disk.storage import until
 from tests.support.fleet.fleet_broker import FleetBroker
+from tests.support.fleet.reconnecting import reconnect_after
 
 
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(uplink_module, "RECONNECT_FIRST", 0.02)
+    reconnect_after(monkeypatch, 0.02)
     monkeypatch.setattr(landing_file_module, "FILE_SECONDS", 0.5)
 
 

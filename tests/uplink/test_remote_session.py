@@ -220,7 +220,7 @@ async def test_another_broker_gets_what_the_last_one_did_not_acknowledge(
         uplink.control_messages.send(ControlMessage("ledger", b"{}", heard.append))
         add_rows(store, 1, 3)
         await until(lambda: len(fleet_broker.data) == 3)
-        uplink.change(replace(settings, url=f"mqtt://127.0.0.1:{other.port}"))
+        uplink.change(replace(settings, urls=(f"mqtt://127.0.0.1:{other.port}",)))
         uplink.change(replace(uplink.settings, window=7, retry_refused_for=9))
         await until(lambda: len(other.data) == 3)
         await until(lambda: heard == [0])

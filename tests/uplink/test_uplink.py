@@ -15,6 +15,7 @@ from gateway.uplink.fleet.stream import CONNECT_SECONDS
 from gateway.uplink.uplink import ALARM, ALONE_SECONDS, TakeOvers, Uplink
 from tests.support.disk.storage import Store, until
 from tests.support.fleet.fleet_broker import FleetBroker
+from tests.support.fleet.reconnecting import reconnect_after
 from tests.support.fleet.uplinks import add_rows, connected, make_uplink, running, uplink_settings
 from tests.support.table import table
 
@@ -118,7 +119,7 @@ async def test_states_are_told_as_they_change(store: Store) -> None:
 async def test_each_failed_attempt_waits_longer(
     store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(uplink_module, "RECONNECT_FIRST", 0.1)
+    reconnect_after(monkeypatch, 0.1)
     uplink, script = _scripted(store, *[LinkError("no route")] * 4)
     await uplink.start()
     await connected(uplink)
@@ -132,7 +133,7 @@ async def test_each_failed_attempt_waits_longer(
 async def test_a_link_that_was_stable_is_missed_for_the_shortest_wait(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(uplink_module, "RECONNECT_FIRST", 0.05)
+    reconnect_after(monkeypatch, 0.05)
     monkeypatch.setattr(uplink_module, "STABLE_SECONDS", 0.0)
     uplink, script = _scripted(store, *[LinkError("x")] * 3)
     waits: list[float] = []
@@ -161,7 +162,7 @@ async def test_a_link_that_was_stable_is_missed_for_the_shortest_wait(
 async def test_what_only_the_other_end_can_change_is_tried_slowly(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(uplink_module, "RECONNECT_FIRST", 0.01)
+    reconnect_after(monkeypatch, 0.01)
     monkeypatch.setattr(uplink_module, "LASTING_RECONNECT", 0.6)
     uplink, script = _scripted(store, LinkError("old broker", lasting=True))
     await uplink.start()
@@ -173,7 +174,7 @@ async def test_what_only_the_other_end_can_change_is_tried_slowly(
 async def test_an_error_that_nobody_foresaw_is_logged_and_the_link_tried_again(
     store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(uplink_module, "RECONNECT_FIRST", 0.3)
+    reconnect_after(monkeypatch, 0.3)
     uplink, _ = _scripted(store, KeyError("surprise"))
     told: list[tuple[str, object]] = []
     values = store.counters.values

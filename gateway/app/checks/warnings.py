@@ -111,12 +111,13 @@ def uplink_warnings(configuration: Configuration) -> Iterator[str]:
     One to this machine needs no encryption.
     """
     for index, uplink in enumerate(configuration.uplinks):
-        key, url = place_of(configuration.uplinks, index), urlsplit(uplink.url or "")
-        if url.scheme not in PLAIN:
+        plain = (url for url in map(urlsplit, uplink.urls) if url.scheme in PLAIN)
+        key, url = place_of(configuration.uplinks, index), next(plain, None)
+        if url is None:
             continue
         safe = url._replace(scheme=PLAIN[url.scheme]).geturl()
         if uplink.ca_file is not None:
-            yield f"{key}.ca_file: not used, since {uplink.url} is not encrypted: write {safe}"
+            yield f"{key}.ca_file: not used, since {url.geturl()} is not encrypted: write {safe}"
         elif uplink.password_file is not None and not is_loopback(url.hostname or ""):
             yield (
                 f"{key}.password_file: the password crosses the network as it is: write {safe} if"

@@ -340,6 +340,7 @@ def settings_at_fleet(configuration: Configuration, table: UplinkSettings) -> Up
         ca_file=_path(table.ca_file),
         tls_certificate=_path(table.tls_certificate),
         tls_key=_path(table.tls_key),
+        proxy_credentials_file=_path(table.proxy_credentials_file),
         maximum_packet_size=(table.maximum_packet_size or configuration.broker.maximum_packet_size),
         gateway_id=configuration.gateway_id,
     )

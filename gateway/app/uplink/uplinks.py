@@ -305,6 +305,7 @@ def _credentials(settings: UplinkSettings) -> Seen:
         settings.ca_file,
         settings.tls_certificate,
         settings.tls_key,
+        settings.proxy_credentials_file,
     )
     return snapshot([Path(name) for name in names if name is not None])
 

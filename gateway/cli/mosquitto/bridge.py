@@ -36,6 +36,12 @@ NUMBERS = {
 }
 
 
+OWN_STATE = (
+    "nobody writes below $; [uplink.notifications] has a topic of your own, and"
+    " $SYS/broker/tidegate/uplink/state says it here"
+)
+
+
 class NoPlaceError(Exception):
     """A line without an equivalent; the text says why."""
 
@@ -53,6 +59,8 @@ class Bridge:
     retain: bool = True
     clean: bool = False
     tls: bool = False
+    notifies: str | None = None
+    """The topic at the other broker that says whether the link is up."""
 
     def take(self, line: Line) -> bool:
         """Read a line; return whether it is one of a bridge. Raises NoPlaceError."""
@@ -96,23 +104,48 @@ class Bridge:
         if option == "start_type":
             if value != "automatic":
                 raise NoPlaceError("links are always up; [uplink] schedule bounds when")
-            return True
-        return False
+        elif option == "notification_topic":
+            if value.startswith("$"):
+                raise NoPlaceError(OWN_STATE)
+            self.notifies = value
+        elif option == "notifications":
+            if is_true(line):
+                raise NoPlaceError(OWN_STATE)
+        elif option == "round_robin":
+            if is_true(line):
+                raise NoPlaceError("the first address that is up is taken")
+        elif option == "keepalive_interval":
+            self.keys["keep_alive"] = max(5, whole(line))
+        elif option == "restart_timeout":
+            self._restart_timeout(line)
+        elif option == "bridge_alpn":
+            self.keys["alpn"] = value
+        else:
+            return False
+        return True
+
+    def _restart_timeout(self, line: Line) -> None:
+        words = line.value.split()
+        if not 1 <= len(words) <= 2 or not all(each.isdigit() and int(each) for each in words):
+            raise NoPlaceError("restart_timeout BASE [CAP], in seconds")
+        least, most = int(words[0]), int(words[-1])
+        self.keys["reconnect"] = {"min": least, "max": max(least, most)}
 
     def tables(self, place: int, *, alone: bool) -> tuple[Table, list[tuple[Line, str]]]:
         """Return the `[[uplink]]`, with its tables, and lines without an equivalent."""
         left: list[tuple[Line, str]] = []
         if not self.addresses:
             left.append((self.line, "a bridge without an address"))
-        others = self.addresses[1:]
-        left += [(self.line, f"address {each}: an uplink has one address") for each in others]
         scheme = "mqtts" if self.tls else "mqtt"
         table: Table = {} if alone else {"name": self.uplink_name}
-        table["url"] = _url(scheme, self.addresses[0] if self.addresses else "localhost")
+        urls = [_url(scheme, each) for each in self.addresses or ["localhost"]]
+        table["url"] = urls[0] if len(urls) == 1 else list(dict.fromkeys(urls))
         table["client_id"] = f"{gethostname()}.{self.name}"  # as Mosquitto's without clientid
         table |= self.keys
         table["plain"] = True
         table["reports"] = False
+        if self.notifies is not None:
+            table["notifications"] = {"topic": self.notifies}
         rules, downs = self._ways(left, "" if alone else str(place))
         if self.clean and not downs:
             table["session_expiry"] = "0"

@@ -110,6 +110,8 @@ def _keys(table: Table) -> Iterator[str]:
 
 
 def _value(value: object) -> str:
+    if isinstance(value, dict):
+        return f"{{ {', '.join(f'{name} = {_value(each)}' for name, each in value.items())} }}"
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, list):

@@ -39,12 +39,12 @@ from gateway.uplink.errors import (
     problem_of,
 )
 from gateway.uplink.fleet.connecting import (
-    KEEP_ALIVE,
     PORTS,
     TLS,
     ServerLimits,
     connect_packet,
     limits_of,
+    proxy_of,
     refusal_of,
     tls_context,
 )
@@ -52,6 +52,7 @@ from gateway.uplink.fleet.message import FleetMessage
 from gateway.uplink.fleet.oversized import OversizedPublish, is_publish
 from gateway.uplink.fleet.stream import (
     FleetStream,
+    is_reachable,
     make_stream,
     open_socket,
 )
@@ -212,7 +213,7 @@ class FleetClient:
         self._framer = Framer(settings.packet_bytes)
         self._oversized: OversizedPublish | None = None
         self._stream: FleetStream | None = None
-        self._keep_alive = KeepAlive(KEEP_ALIVE, self._loop.time())
+        self._keep_alive = KeepAlive(settings.keep_alive, self._loop.time())
         self._opening: asyncio.Task[None] | None = None
         self._error: LinkError | None = None
         self._closed = False
@@ -228,6 +229,7 @@ class FleetClient:
                 self._settings, will, self.version, clean_start=clean_start, bridge=self._bridge
             )
             tls = tls_context(self._settings) if target.scheme in TLS else None
+            proxy = proxy_of(self._settings)
         except OSError as error:  # ssl.SSLError is one
             raise LinkError(str(error)) from error
 
@@ -240,7 +242,7 @@ class FleetClient:
                 begin = self._begin(sock, host, port, tls, packet)
                 self._opening = self._loop.create_task(begin)
 
-        open_socket(host, port, opened)
+        open_socket(host, port, opened, proxy)
 
     def publish(self, message: FleetMessage) -> int:
         """Send a message with the next `flush`; return its packet identifier.
@@ -487,7 +489,8 @@ class FleetClient:
         granted = connack.properties
         if granted.server_keep_alive is not None:  # [MQTT-3.2.2-21]
             self._keep_alive.seconds = granted.server_keep_alive
-        self.limits = limits_of(granted, self.version)
+        bound = self._settings.maximum_packet_size_out
+        self.limits = limits_of(granted, self.version, bound)
 
     def _lost(self, reason: str, end: End) -> None:
         if self.limits is None:
@@ -520,3 +523,13 @@ def _log_refused(suback: SubAck) -> None:
     for reason in suback.reason_codes:
         if reason >= FAILURE:
             logger.warning("the fleet's broker refused the subscription: %s", in_words(reason))
+
+
+async def answers(settings: UplinkSettings) -> bool:
+    """Return whether something takes connections at the first address."""
+    target = urlsplit(settings.url or "")
+    try:
+        proxy = proxy_of(settings)
+    except OSError:
+        return False
+    return await is_reachable(target.hostname or "", target.port or PORTS[target.scheme], proxy)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from gateway.config.named_file import open_named, without_mark
 from gateway.mqtt.packets import MQTT_5, ConnAck, Connect, Will
@@ -13,9 +14,6 @@ from gateway.uplink.errors import LinkError, OldBrokerError, RetainError, end_of
 
 if TYPE_CHECKING:
     import ssl
-
-KEEP_ALIVE = 30
-"""Keep Alive in seconds; a dead link is found half a minute later at most."""
 
 RECEIVE_MAXIMUM = 100
 """Messages of the server that may be unacknowledged; the way down remembers as many."""
@@ -56,7 +54,7 @@ def connect_packet(
         settings.fleet_client_id,
         version,
         clean_start or (version < MQTT_5 and not settings.down),
-        KEEP_ALIVE,
+        settings.keep_alive,
         username,
         password,
         will,
@@ -72,7 +70,20 @@ def tls_context(settings: UplinkSettings) -> "ssl.SSLContext":
     context = ssl.create_default_context(cafile=settings.ca_file)
     if settings.tls_certificate is not None:
         context.load_cert_chain(settings.tls_certificate, settings.tls_key)
+    if settings.alpn:
+        context.set_alpn_protocols(list(settings.alpn))
     return context
+
+
+def proxy_of(settings: UplinkSettings) -> str | None:
+    """Return the URL of the proxy with its credentials, None without one; raise OSError."""
+    if settings.proxy is None or settings.proxy_credentials_file is None:
+        return settings.proxy
+    user, separator, password = _secret(Path(settings.proxy_credentials_file)).partition(":")
+    if not separator:
+        raise OSError(f"{settings.proxy_credentials_file} does not hold USER:PASSWORD")
+    scheme, _, rest = settings.proxy.partition("://")
+    return f"{scheme}://{quote(user, safe='')}:{quote(password, safe='')}@{rest}"
 
 
 def _secret(file: Path) -> str:
@@ -95,11 +106,16 @@ class ServerLimits:
     mqtt_5: bool = True
 
 
-def limits_of(granted: Properties, version: int) -> ServerLimits:
-    """Return the limits in the properties of a CONNACK, or their defaults."""
+def limits_of(
+    granted: Properties, version: int, maximum_packet_size: int | None = None
+) -> ServerLimits:
+    """Return the limits in the properties of a CONNACK, or their defaults.
+
+    `maximum_packet_size` holds where the server names none.
+    """
     return ServerLimits(
         receive_maximum=granted.receive_maximum or SERVER_RECEIVE_MAXIMUM,
-        maximum_packet_size=granted.maximum_packet_size,
+        maximum_packet_size=granted.maximum_packet_size or maximum_packet_size,
         retain_available=granted.retain_available != 0,
         topic_alias_maximum=granted.topic_alias_maximum or 0,
         mqtt_5=version == MQTT_5,

@@ -232,7 +232,7 @@ class FleetDestination:
             client.packet_identifiers.hold(suspect.mid)
         sender = Sender(self._context, self._pacing, publisher, limits, inflight, self._session)
         self._subscribe(client)  # ahead of the status: whoever reads "online" may ask at once
-        if self._settings.reports and not self._session.suspects.holds_status:
+        if self._settings.announces and not self._session.suspects.holds_status:
             publisher.status(self._status("online"))
         link.connected()
         client.on_read = partial(_answered, client, inflight, link, sender)
@@ -307,14 +307,18 @@ class FleetDestination:
 
     def _will(self) -> Will | None:
         """Return the will, which the fleet's broker publishes when the connection ends."""
-        if not self._settings.reports:
+        settings = self._settings
+        if not settings.announces:
             return None
-        topic = self._settings.topic("status")
-        return Will(topic, self._status("offline"), qos=1, retain=self._retains)
+        retain = settings.status_retained and self._retains
+        return Will(settings.status_topic, self._status("offline"), qos=1, retain=retain)
 
     def _status(self, state: str) -> bytes:
         """Return the payload of the status message, and of the will."""
         settings = self._settings
+        if settings.notifications is not None:
+            said: str = getattr(settings.notifications, state)
+            return said.encode()
         status = {"state": state, "epoch": settings.epoch, "version": settings.version}
         return json.dumps(status, separators=(",", ":")).encode()
 

@@ -171,8 +171,8 @@ class Publisher:
         return self._plain(self._batch_topic, batch_payload(lines))
 
     def _status(self, status: bytes) -> FleetMessage:
-        topic = self._settings.topic("status")
-        return self._plain(topic, status, retain=self._limits.retain_available)
+        retain = self._settings.status_retained and self._limits.retain_available
+        return self._plain(self._settings.status_topic, status, retain=retain)
 
     def _own(self, message: ControlMessage) -> FleetMessage:
         return self._plain(self._settings.topic(message.suffix), message.payload)

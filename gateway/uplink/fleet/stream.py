@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable
 from typing import cast
 
+from gateway.extras import how_to_install
 from gateway.uplink.errors import End, problem_of
 
 CONNECT_SECONDS = 10.0
@@ -25,14 +26,17 @@ WEBSOCKET = ("ws:", "wss:")
 
 
 def open_socket(
-    host: str, port: int, on_opened: Callable[[socket.socket | None, str], None]
+    host: str,
+    port: int,
+    on_opened: Callable[[socket.socket | None, str], None],
+    proxy: str | None = None,
 ) -> None:
-    """Connect; `on_opened` gets the socket, or None and the reason, on the running loop.
+    """Connect, perhaps through the proxy of a URL.
 
-    A thread of the loop's pool would not do: a stop would wait for it. If the loop is closed by
-    then, so is the socket.
+    `on_opened` gets the socket, or None and the reason, on the running loop. A thread of the loop's
+    pool would not do: a stop would wait for it. If the loop is closed by then, so is the socket.
     """
-    arguments = (host, port, asyncio.get_running_loop(), on_opened)
+    arguments = (host, port, asyncio.get_running_loop(), on_opened, proxy)
     threading.Thread(target=_open, args=arguments, daemon=True).start()
 
 
@@ -41,13 +45,12 @@ def _open(
     port: int,
     loop: asyncio.AbstractEventLoop,
     on_opened: Callable[[socket.socket | None, str], None],
+    proxy: str | None,
 ) -> None:
     opened: socket.socket | None = None
     error = ""
     try:
-        # A text would be encoded by a codec with tables of 0.3 MiB, which ASCII does not need.
-        name = host.encode() if host.isascii() else host
-        opened = socket.create_connection((name, port), CONNECT_SECONDS)  # type: ignore[arg-type]  # as getaddrinfo
+        opened = _connected(host, port, proxy)
         opened.settimeout(0)
     except (OSError, ValueError) as reason:  # ValueError: a host name that cannot be encoded
         error = str(reason)
@@ -56,6 +59,39 @@ def _open(
     except RuntimeError:  # the loop has closed meanwhile
         if opened is not None:
             opened.close()
+
+
+def _connected(host: str, port: int, proxy: str | None) -> socket.socket:
+    """Return a connected socket; raise OSError, or ValueError."""
+    if proxy is None:
+        # A text would be encoded by a codec with tables of 0.3 MiB, which ASCII does not need.
+        name = host.encode() if host.isascii() else host
+        return socket.create_connection((name, port), CONNECT_SECONDS)  # type: ignore[arg-type]  # as getaddrinfo
+    try:
+        from python_socks import ProxyError, ProxyTimeoutError
+        from python_socks.sync import Proxy
+    except ImportError as error:
+        raise OSError(f"a proxy needs its extra: {how_to_install('proxy')}") from error
+    try:
+        connected: socket.socket = Proxy.from_url(proxy).connect(host, port, CONNECT_SECONDS)
+    except (ProxyError, ProxyTimeoutError) as error:
+        shown = proxy.rpartition("@")[2].rpartition("//")[2]
+        raise OSError(f"proxy {shown}: {error or 'no answer in time'}") from error
+    return connected
+
+
+async def is_reachable(host: str, port: int, proxy: str | None) -> bool:
+    """Return whether a connection can be made now; it is closed at once."""
+    found: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+
+    def opened(sock: socket.socket | None, _error: str) -> None:
+        if sock is not None:
+            sock.close()
+        if not found.done():
+            found.set_result(sock is not None)
+
+    open_socket(host, port, opened, proxy)
+    return await found
 
 
 def bytes_carried(connection: object) -> int:

@@ -73,7 +73,7 @@ def test_passwords_that_the_network_reads() -> None:
 
 def test_uplinks_that_are_not_encrypted() -> None:
     def of(url: str | None = None, ca: str | None = None, password: str | None = None) -> list[str]:
-        uplink = UplinkSettings(url=url, ca_file=ca, password_file=password)
+        uplink = UplinkSettings(urls=(url,) if url else (), ca_file=ca, password_file=password)
         return list(uplink_warnings(Configuration("file", "id", uplinks=(uplink,))))
 
     (warning,) = of(url="mqtt://fleet:1883", ca="ca")

@@ -13,11 +13,13 @@ from gateway.errors import TidegateError
 from tests.support.table import table
 
 CLOUD = UplinkSettings(
-    "cloud", "mqtt://a", rules=(RuleSettings("a"), RuleSettings("both", uplink=("cloud", "plant")))
+    "cloud",
+    ("mqtt://a",),
+    rules=(RuleSettings("a"), RuleSettings("both", uplink=("cloud", "plant"))),
 )
-PLANT = UplinkSettings("plant", "mqtt://b", rules=(RuleSettings("b", "payload.value > 1"),))
-BARE = UplinkSettings("bare", "mqtt://c")
-OTHER = UplinkSettings("other", "mqtt://d")
+PLANT = UplinkSettings("plant", ("mqtt://b",), rules=(RuleSettings("b", "payload.value > 1"),))
+BARE = UplinkSettings("bare", ("mqtt://c",))
+OTHER = UplinkSettings("other", ("mqtt://d",))
 
 
 def configuration(*uplinks: UplinkSettings) -> Configuration:
@@ -80,7 +82,7 @@ def test_a_rule_has_a_number_of_its_uplink_or_a_name(
         ((*THREE, OTHER), None, UNWRITTEN, f"uplink must be given: nobody wrote rule {UNWRITTEN}"),
         (THREE, "cloud", UNWRITTEN, f"uplink must be given: nobody wrote rule {UNWRITTEN}"),
         ((), None, "0", "there is no [uplink]"),
-        ((UplinkSettings(None, "mqtt://a"),), "x", "0", "there are none with a name"),
+        ((UplinkSettings(None, ("mqtt://a",)),), "x", "0", "there are none with a name"),
     ],
 )
 def test_a_rule_that_is_not_there_is_told_with_those_that_are(
@@ -102,7 +104,7 @@ def test_a_new_rule_stands_for_the_one_that_nobody_wrote_until_there_is_one() ->
 
 
 def test_when_the_last_rule_goes_the_one_that_nobody_wrote_comes() -> None:
-    uplinks = (UplinkSettings(None, "mqtt://a", rules=(RuleSettings("a"),)),)
+    uplinks = (UplinkSettings(None, ("mqtt://a",), rules=(RuleSettings("a"),)),)
     gone = edit(uplinks, rule="0", remove=True)
     assert gone.old is not None
     assert gone.new is not None

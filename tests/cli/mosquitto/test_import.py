@@ -102,6 +102,8 @@ def test_bridges_become_uplinks(tmp_path: Path, authority: Authority) -> None:
     ]
     assert cloud["rule"][0]["stream"] != office["rule"][0]["stream"]
     assert cloud["maximum_packet_size"] == 65_536
+    assert [each.rpartition(":")[0] for each in office["url"]] == ["mqtt://127.0.0.1"] * 2
+    assert office["keep_alive"] == 30
     left = {(line.option, line.value.split()[0]) for line, _, differs in conversion.left if differs}
     assert ("topic", "odd/#") in left
 
@@ -118,6 +120,9 @@ def test_passwords_go_into_files_that_others_cannot_read(
     assert made["uplink"]["password_file"] == str(secret)
     assert made["storage"]["durability"] == "memory"
     assert made["log"]["broker"] == "warning"
+    assert made["uplink"]["reconnect"] == {"min": 10, "max": 120}
+    topic = "P/c0619ab12345/out/mqtt-bridge/state"
+    assert made["uplink"]["notifications"] == {"topic": topic}
 
 
 def test_without_o_it_is_printed_and_nothing_is_written(
@@ -144,7 +149,10 @@ SAMPLES = {
     "connection_messages": "false",
     "listener": "1884 127.0.0.1",
     "log_type": "debug",
+    "notification_topic": "links/x",
+    "notifications": "true",
     "persistence": "false",
+    "round_robin": "true",
     "persistent_client_expiration": "1d",
     "protocol": "websockets",
     "require_certificate": "true",
@@ -193,6 +201,8 @@ def test_no_line_is_dropped_silently(tmp_path: Path, option: str) -> None:
         ("connection x\naddress a\nstart_type lazy\n", "links are always up"),
         ("connection x\naddress a\nbridge_protocol_version mqttv4\n", "versions are"),
         ("connection x\naddress a\nbridge_max_packet_size 10\n", "1,024 bytes at least"),
+        ("connection x\naddress a\nrestart_timeout soon\n", "restart_timeout BASE [CAP]"),
+        ("connection x\naddress a\nnotification_topic $SYS/x\n", "nobody writes below $"),
         ("connection x\n", "a bridge without an address"),
         ("no_such_option 1\n", "an option that is not known here"),
     ],

@@ -20,9 +20,11 @@ def uplink_settings(
     """Return settings for the gateway `barn`, towards a port of 127.0.0.1 or a directory."""
     values: dict[str, Any] = {"gateway_id": "barn", "epoch": EPOCH, "version": "0.1.0"}
     if port is not None:
-        values["url"] = f"mqtt://127.0.0.1:{port}"
+        values["urls"] = (f"mqtt://127.0.0.1:{port}",)
     if directory is not None:
         values["directory"] = str(directory)
+    if "url" in fields:
+        fields["urls"] = (fields.pop("url"),)
     return UplinkSettings(**{**values, **fields})
 
 

@@ -5,10 +5,10 @@ from collections.abc import Callable
 
 import pytest
 
-import gateway.uplink.uplink as uplink_module
 from gateway.mqtt.codec.packet_codec import encode
 from gateway.mqtt.packets import MQTT_3_1_1, ConnAck
 from tests.support.disk.storage import Store, until
+from tests.support.fleet.reconnecting import reconnect_after
 from tests.support.fleet.uplinks import connected, running, uplink_settings
 from tests.support.ports import free_port
 
@@ -47,7 +47,7 @@ async def _broker(answer: Callable[[int], bytes]) -> tuple[asyncio.Server, int, 
 
 @pytest.fixture(autouse=True)
 def reconnect_soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(uplink_module, "RECONNECT_FIRST", 0.05)
+    reconnect_after(monkeypatch, 0.05)
 
 
 @pytest.mark.parametrize(

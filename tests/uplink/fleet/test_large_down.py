@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 import pytest
 
 import gateway.uplink.down as down_module
-import gateway.uplink.uplink as uplink_module
 from gateway.mqtt.codec.packet_codec import encode
 from gateway.mqtt.message import Message
 from gateway.mqtt.packets import MQTT_3_1_1, ConnAck, Publish
@@ -15,6 +14,7 @@ from gateway.storage.state.down_seen import DownSeen
 from gateway.uplink.down import Down, DownRule
 from tests.support.disk.storage import Store, until
 from tests.support.fleet.fleet_broker import FleetBroker
+from tests.support.fleet.reconnecting import reconnect_after
 from tests.support.fleet.uplinks import add_rows, connected, running, uplink_settings
 from tests.support.ports import free_port
 
@@ -55,7 +55,7 @@ async def test_a_message_that_comes_with_each_connection_does_not_end_the_link(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """A broker that does not heed the Maximum Packet Size sends it whenever we connect."""
-    monkeypatch.setattr(uplink_module, "RECONNECT_FIRST", 0.05)
+    reconnect_after(monkeypatch, 0.05)
     here = Here()
     async with running(store, uplink_settings(fleet_broker.port, maximum_packet_size=SMALL)) as up:
         up.requests.down = await here.down(store)
@@ -110,7 +110,7 @@ async def test_what_was_left_with_the_fleet_is_fetched_by_a_new_connection(
     fleet_broker: FleetBroker,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(uplink_module, "RECONNECT_FIRST", 0.05)
+    reconnect_after(monkeypatch, 0.05)
     monkeypatch.setattr(down_module, "MAXIMUM_WAITING", 1)
     monkeypatch.setattr(down_module, "RETRY_SECONDS", 0.05)
     here = Here()

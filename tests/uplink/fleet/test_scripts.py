@@ -21,6 +21,7 @@ from gateway.storage.outbox.row import Outcome
 from gateway.uplink import uplink as take_overs
 from gateway.uplink.reports.control_messages import ControlMessage
 from tests.support.disk.storage import Store, bounded, open_store, until
+from tests.support.fleet.reconnecting import backoff
 from tests.support.fleet.scripted_fleet import (
     Begin,
     Script,
@@ -41,8 +42,7 @@ from tests.support.fleet.uplinks import (
 
 MESSAGES = 12
 HURRY = (
-    (uplink_module, "RECONNECT_FIRST", 0.01),
-    (uplink_module, "RECONNECT_LONGEST", 0.05),
+    (uplink_module, "_backoff", partial(backoff, 0.01, 0.05)),
     (uplink_module, "LASTING_RECONNECT", 0.05),
     (suspects_module, "RETRY_FIRST", 0.02),
     (suspects_module, "RETRY_LONGEST", 0.05),

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 import gateway.uplink.landing.file as landing_file_module
-import gateway.uplink.uplink as uplink_module
 from gateway.mqtt.output import Barrier
 from tests.support.disk.storage import Store, crash_image, open_store, outbox_row, until
+from tests.support.fleet.reconnecting import reconnect_after
 from tests.support.fleet.uplinks import (
     add_rows,
     connected,
@@ -308,7 +308,7 @@ async def test_a_crash_before_the_removal_repeats_rows_under_their_numbers(
 async def test_a_folder_that_cannot_be_written_is_said_and_tried_again(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(uplink_module, "RECONNECT_FIRST", 0.05)
+    reconnect_after(monkeypatch, 0.05)
     landing = tmp_path / "landing"
     landing.write_text("a file where a folder should be")
     add_rows(store, 1, 1)
@@ -343,7 +343,7 @@ async def test_paused_rows_stay_in_the_outbox(store: Store, tmp_path: Path) -> N
 async def test_a_line_that_cannot_be_synced_is_promised_to_nobody(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(uplink_module, "RECONNECT_FIRST", 0.05)
+    reconnect_after(monkeypatch, 0.05)
     fdatasync = os.fdatasync
     broken: list[int] = []
 

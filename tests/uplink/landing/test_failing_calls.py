@@ -18,7 +18,6 @@ import pytest
 
 import gateway.uplink.landing.file as landing_file_module
 import gateway.uplink.landing.live as live_module
-import gateway.uplink.uplink as uplink_module
 from gateway.mqtt.output import Barrier
 from gateway.uplink.landing.file import whole_records
 from gateway.uplink.uplink import Uplink
@@ -31,6 +30,7 @@ from tests.support.disk.failing_calls import (
     FailingCalls,
 )
 from tests.support.disk.storage import Store, open_store, outbox_row, until
+from tests.support.fleet.reconnecting import reconnect_after
 from tests.support.fleet.uplinks import add_rows, connected, running, uplink_settings
 
 WAITED = [1, 2]
@@ -43,8 +43,7 @@ KINDS = (*ERRORS, SHORT)
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(uplink_module, "RECONNECT_FIRST", 0.005)
-    monkeypatch.setattr(uplink_module, "RECONNECT_LONGEST", 0.01)
+    reconnect_after(monkeypatch, 0.005, 0.01)
     monkeypatch.setattr(live_module, "CHECK_SECONDS", 0.01)
     monkeypatch.setattr(landing_file_module, "FILE_LINES", 4)
     monkeypatch.setattr(landing_file_module, "FILE_SECONDS", 0.03)

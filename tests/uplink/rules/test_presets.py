@@ -21,23 +21,37 @@ BLOCK = re.compile(r"^## (.*?)\n.*?```toml\n(.*?)```", re.MULTILINE | re.DOTALL)
 PRESETS = dict(BLOCK.findall(PAGE.read_text("utf-8")))
 
 TOKEN = "A1_TEST_TOKEN"
+HUB = "plant.azure-devices.net/barn/?api-version=2021-04-12"
+AUTHORIZED = "barn?x-amz-customauthorizer-name=plant"
+WITHOUT_REPORTS = ("ThingsBoard", "Azure IoT Hub")
 OWN = "pattern readwrite tidegate/%u/#\n"
 CERTIFICATE = "require_certificate true\nuse_identity_as_username true\n"
 
 DEMANDS = {
-    "Mosquitto": ("password", OWN),
+    "Mosquitto": ("password barn", OWN),
     "AWS IoT Core": (
         CERTIFICATE + "max_packet_size 149504\nmax_inflight_messages 100\nmax_topic_alias 8\n",
         "pattern readwrite tidegate/%c/#\n",  # %c: the client identifier, which is the thing's name
+    ),
+    "AWS IoT Core with a custom authorizer": (
+        f"password {AUTHORIZED}",
+        "pattern readwrite tidegate/%c/#\n",
+    ),
+    "Azure IoT Hub": (
+        f"password {HUB}",
+        (
+            f"user {HUB}\ntopic write devices/barn/messages/events/#\n"
+            "topic read devices/barn/messages/devicebound/#\n"
+        ),
     ),
     "Azure Event Grid": (
         CERTIFICATE + "retain_available false\nmax_inflight_messages 16\nmax_topic_alias 10\n",
         OWN,
     ),
-    "HiveMQ Cloud": ("password", OWN),
+    "HiveMQ Cloud": ("password barn", OWN),
     "ThingsBoard": ("", f"user {TOKEN}\ntopic write v1/devices/me/telemetry\n"),
 }
-"""What the broker demands (`password` for a password file), and its access rules, by preset."""
+"""What the broker demands (`password` and a user for a password file), and its rights."""
 
 FLEET_LISTENER = """\
 per_listener_settings true
@@ -70,11 +84,11 @@ class _Place:
             key=server.key,
             ca_file=self.authority.ca_file,
             acl=acl,
-            anonymous=str(self.demands != "password").lower(),
+            anonymous=str(not self.demands.startswith("password")).lower(),
         )
-        if self.demands == "password":
-            users = self.folder / "users"
-            command = ("mosquitto_passwd", "-b", "-c", str(users), "barn", "geheim")
+        if self.demands.startswith("password"):
+            users, name = self.folder / "users", self.demands.partition(" ")[2]
+            command = ("mosquitto_passwd", "-b", "-c", str(users), name, "geheim")
             assert await (await asyncio.create_subprocess_exec(*command)).wait() == 0
             listener += f"password_file {users}\n"
         else:
@@ -92,10 +106,11 @@ class _Place:
     def config(self) -> str:
         """Return the preset with the places of this machine."""
         barn, text = self.authority.issue("barn"), self.text
-        secrets = {"password": "geheim", "hivemq-password": "geheim", "thingsboard-token": TOKEN}
+        secrets = dict.fromkeys(("token", "sas-token", "password"), "geheim")
+        secrets |= {"hivemq-password": "geheim", "thingsboard-token": TOKEN}
         for name, secret in secrets.items():
             (self.folder / name).write_text(secret)
-            text = text.replace(f"/etc/tidegate/{name}", str(self.folder / name))
+            text = re.sub(f"/(etc|run)/tidegate/{name}", str(self.folder / name), text)
         text = re.sub(r'url = ".*"', f'url = "mqtts://localhost:{self.port}"', text)
         text = re.sub(r"^ca_file = .*\n", "", text, flags=re.MULTILINE)
         text = text.replace("[uplink]\n", f'[uplink]\nca_file = "{self.authority.ca_file}"\n')
@@ -135,7 +150,7 @@ async def test_messages_go_up_as_the_page_says(tmp_path: Path, preset: str) -> N
         await until(lambda: len(arrived()) == 300)
         reports = {each.topic for each in collector.received} - {target}
         told = {f"tidegate/barn/{name}" for name in ("status", "ledger", "clock")}
-        if preset == "ThingsBoard":
+        if preset in WITHOUT_REPORTS:
             assert not reports
         else:
             await until(lambda: told <= {each.topic for each in collector.received})
