@@ -378,7 +378,7 @@ class UplinkSettings:
     maximum_packet_size_out: int | None = key(
         size(128, 256 * 1024 * 1024),
         "bytes of the largest packet that the fleet's broker takes, where it does not say so "
-        "itself; a larger message is [given up](fleet.md#what-the-fleet-does-not-take)",
+        "itself; a larger message is [given up](fleet.md#rejected-messages)",
         None,
         shown="no bound",
     )
