@@ -1,6 +1,7 @@
 """The command line of `tidegate`: its commands, their arguments and functions."""
 
 import argparse
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -290,10 +291,14 @@ def _subscribe(options: argparse.Namespace) -> int:
 
 
 def _node(options: argparse.Namespace) -> int:
+    from gateway.cli.control_request import ask_gateway
     from gateway.cli.local_broker import LocalBroker
-    from gateway.cli.node import command_node
 
-    return command_node(LocalBroker.of(options), options.action, options.name)
+    payload = json.dumps({options.action: options.name})
+    refused = f"knows no bridge that could {options.action} {options.name}"
+    ask_gateway(LocalBroker.of(options), "node", payload, refused)
+    print(f"{options.name}: forgotten")
+    return 0
 
 
 def _uplink(options: argparse.Namespace) -> int:

@@ -80,6 +80,28 @@ def add_operate(commands: "Commands") -> None:
     """Add the commands."""
     status = commands.add_parser("status", help="say whether a running gateway is well")
     _finish(status, _status)
+    _add_client(commands)
+    queue = commands.add_parser("queue", help="list what waits, and where")
+    verbs = queue.add_subparsers(required=True, metavar="list")
+    found = verbs.add_parser("list", help="uplinks, channels, delayed messages, sessions")
+    found.add_argument("--kind", choices=("all", *QUEUES), default="all")
+    _finish_list(found, _queue_list)
+    _add_rule(commands)
+    _add_topic(commands)
+    _add_log(commands)
+    load = commands.add_parser("top", help="show what costs most now, again and again")
+    add_rounds(load)
+    _finish(load, top)
+    reload = commands.add_parser("reload", help="read the configuration again and apply it")
+    _finish(reload, _reload)
+    events = commands.add_parser("events", help="show what happened, the newest last")
+    events.add_argument("--since", metavar="WHEN", help="15m, 2h, 3d ago, or '2026-11-28 07:00'")
+    events.add_argument("--kind", choices=("all", *KINDS), default="all")
+    events.add_argument("--follow", action="store_true", help="go on with those that come")
+    _finish_list(events, _events)
+
+
+def _add_client(commands: "Commands") -> None:
     client = commands.add_parser("client", help="list, show or disconnect clients")
     verbs = client.add_subparsers(required=True, metavar="list|show|kick")
     found = verbs.add_parser("list", help="sessions and connected clients")
@@ -96,11 +118,9 @@ def add_operate(commands: "Commands") -> None:
     kick.add_argument("--reason", metavar="TEXT", help="for the client, the log and the events")
     kick.add_argument("--drop", action="store_true", help="end its session, too, with what waits")
     _finish(kick, _client_kick)
-    queue = commands.add_parser("queue", help="list what waits, and where")
-    verbs = queue.add_subparsers(required=True, metavar="list")
-    found = verbs.add_parser("list", help="uplinks, channels, delayed messages, sessions")
-    found.add_argument("--kind", choices=("all", *QUEUES), default="all")
-    _finish_list(found, _queue_list)
+
+
+def _add_rule(commands: "Commands") -> None:
     rule = commands.add_parser("rule", help="list the uplink rules, try an edited one, apply it")
     verbs = rule.add_subparsers(required=True, metavar="list|try|apply")
     _finish_list(verbs.add_parser("list", help="the rules and what they took"), _rule_list)
@@ -113,6 +133,9 @@ def add_operate(commands: "Commands") -> None:
     add_config(applied)
     add_broker(applied)
     applied.set_defaults(command=apply_rule)
+
+
+def _add_topic(commands: "Commands") -> None:
     topic = commands.add_parser("topic", help="list topics with their last values, or show one")
     verbs = topic.add_subparsers(required=True, metavar="list|show")
     found = verbs.add_parser("list", help="topics with their last values")
@@ -123,22 +146,15 @@ def add_operate(commands: "Commands") -> None:
     show = verbs.add_parser("show", help="the last value, and who gets it")
     show.add_argument("topic", metavar="TOPIC")
     _finish(show, _topic_show)
+
+
+def _add_log(commands: "Commands") -> None:
     log = commands.add_parser("log", help="show or change what a running gateway's log says")
     verbs = log.add_subparsers(required=True, metavar="level")
     level = verbs.add_parser("level", help="the levels; or write a part's lines from LEVEL on")
     level.add_argument("part", nargs="?", choices=PARTS, metavar="PART", help=", ".join(PARTS))
     level.add_argument("level", nargs="?", choices=[*Level], metavar="LEVEL", help=LEVELS)
     _finish(level, _log_level)
-    load = commands.add_parser("top", help="show what costs most now, again and again")
-    add_rounds(load)
-    _finish(load, top)
-    reload = commands.add_parser("reload", help="read the configuration again and apply it")
-    _finish(reload, _reload)
-    events = commands.add_parser("events", help="show what happened, the newest last")
-    events.add_argument("--since", metavar="WHEN", help="15m, 2h, 3d ago, or '2026-11-28 07:00'")
-    events.add_argument("--kind", choices=("all", *KINDS), default="all")
-    events.add_argument("--follow", action="store_true", help="go on with those that come")
-    _finish_list(events, _events)
 
 
 def _finish(parser: argparse.ArgumentParser, run: Callable[[Any, argparse.Namespace], int]) -> None:
