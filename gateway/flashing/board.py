@@ -265,7 +265,7 @@ class Board:
                 late = True
                 left -= 1
                 begin = FRAME_END if begin != FRAME_END else PASTE_END + FRAME_END
-                if SAVING in self._line.heard and time.monotonic() < end:
+                if SAVING in self._line.received and time.monotonic() < end:
                     left = ATTEMPTS
                     self._wait_while_saving(end)
                 if not left:
