@@ -49,11 +49,12 @@ class TransportStack:
         self.tls = tls
         self._websocket = load_websocket() if settings.websocket else None
         self._terms = _terms(settings)
+        self._proxies = settings.proxy_protocol_from if settings.proxy_protocol else ()
 
     @property
     def none(self) -> bool:
         """True if the socket talks to the client directly."""
-        return self.tls is None and self._websocket is None
+        return self.tls is None and self._websocket is None and not self._proxies
 
     @property
     def occupied(self) -> int:
@@ -63,6 +64,14 @@ class TransportStack:
 
     def around(self, client: Any) -> Any:
         """Return the protocol that the socket talks to."""
+        inner = self._around(client)
+        if not self._proxies:
+            return inner
+        from gateway.server.proxied import ProxiedConnection
+
+        return ProxiedConnection(inner, self._proxies, self.connect_timeout)
+
+    def _around(self, client: Any) -> Any:
         if self._websocket is not None and self._terms is not None:
             client = self._websocket(client, self.maximum_packet_size, self._terms, self._counters)
         if self.tls is None:

@@ -1,6 +1,7 @@
 """Checks of single settings: each returns the value or raises ValueError with what is allowed."""
 
 import re
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import TypeVar
 from urllib.parse import SplitResult, urlsplit
 
@@ -225,6 +226,30 @@ def fleet_url(value: object) -> str:
     if parts.fragment or (parts.scheme not in ("ws", "wss") and _has_path(parts)):
         raise ValueError(f"{allowed}, and nothing behind the port of mqtt:// and mqtts://")
     return value
+
+
+Network = IPv4Network | IPv6Network
+
+MAXIMUM_NETWORKS = 100
+
+
+@check(
+    "a list of addresses and networks",
+    type="array",
+    items={"type": "string"},
+    minItems=1,
+    maxItems=MAXIMUM_NETWORKS,
+    spell=lambda networks: spell([str(each) for each in networks]),
+)
+def networks(value: object) -> tuple[Network, ...]:
+    """Accept a list of addresses, and of networks such as 10.0.0.0/8."""
+    allowed = f'1 to {MAXIMUM_NETWORKS} addresses or networks such as "10.1.2.3" and "fd00::/8"'
+    if not isinstance(value, list) or not 1 <= len(value) <= MAXIMUM_NETWORKS:
+        raise ValueError(allowed)
+    try:
+        return tuple(ip_network(text(each)) for each in value)
+    except ValueError as error:
+        raise ValueError(f"{allowed}: {error}") from error
 
 
 MAXIMUM_URLS = 8

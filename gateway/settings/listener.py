@@ -4,7 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gateway.settings.checks import (
+    Network,
     boolean,
+    networks,
     number,
     one_of,
     origins,
@@ -29,12 +31,15 @@ NEEDS = (
     ("websocket_paths", "websocket"),
     ("websocket_without_subprotocol", "websocket"),
     ("connection_burst", "connection_rate"),
+    ("proxy_protocol", "proxy_protocol_from"),
+    ("proxy_protocol_from", "proxy_protocol"),
 )
 """The first key has no effect without the second."""
 
 EXCLUDES = (
     ("host", "path"),
     ("port", "path"),
+    ("proxy_protocol", "path"),
     ("password_file", "tls_identity"),
     ("allow_anonymous", "tls_identity"),
 )
@@ -136,6 +141,17 @@ class ListenerSettings:
         "origin and may always connect",
         None,
         shown="pages of the listener's own address",
+    )
+    proxy_protocol: bool = key(
+        boolean,
+        "connections come through a [proxy](access.md#behind-a-proxy), which names the client's "
+        "address by the PROXY protocol, version 1 or 2",
+        default=False,
+    )
+    proxy_protocol_from: tuple[Network, ...] = key(
+        networks,
+        "addresses and networks of these proxies; connections from others are closed",
+        (),
     )
     maximum_connections: int | None = key(
         whole_number(1, 1_000_000),

@@ -47,6 +47,21 @@ MISTAKES: list[tuple[str, str, object, str]] = [
         True,
         "only together with websocket",
     ),
+    *(
+        (
+            f"[[listener]]\nproxy_protocol = true\nproxy_protocol_from = {value}",
+            "listener[0].proxy_protocol_from",
+            value,
+            "1 to 100 addresses or networks such as",
+        )
+        for value in ([], ["barn.lan"], ["10.0.0.1/8"], [""])
+    ),
+    (
+        "[[listener]]\nproxy_protocol = true",
+        "listener[0].proxy_protocol",
+        True,
+        "only together with proxy_protocol_from",
+    ),
     ("[uplink]\nmqtt = '5'", "uplink.mqtt", "5", "only with url"),
     ("[uplink]\nurl = []", "uplink.url", [], "1 to 8 addresses, each as"),
     (f"[uplink]\nurl = {['mqtt://a'] * 2}", "uplink.url", ["mqtt://a"] * 2, "no two are the same"),

@@ -175,6 +175,7 @@ def _terms(settings: ListenerSettings) -> tuple[object, ...]:
     """Return the terms of a connection: if they change, clients must reconnect."""
     return (
         settings.websocket,
+        settings.proxy_protocol,
         settings.tls_certificate is None,
         settings.client_ca,
         settings.tls_identity,

@@ -54,7 +54,7 @@ WITHOUT = {
     "crlfile": "revocation lists are not read: issue certificates for short times",
     "disable_client_cert_date_checks": "dates of certificates are always checked",
     "enable_control_api": "queries on $CONTROL/tidegate are there for operators",
-    "enable_proxy_protocol": "PROXY headers are not read",
+    "enable_proxy_protocol": "set proxy_protocol, and proxy_protocol_from: name your proxies",
     "global_max_clients": "give each listener maximum_connections",
     "global_max_connections": "give each listener maximum_connections",
     "http_dir": "the gateway serves no files",

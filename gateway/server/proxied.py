@@ -1,0 +1,243 @@
+"""The header of the PROXY protocol, versions 1 and 2, in which a proxy names its client."""
+
+import asyncio
+import ipaddress
+import logging
+import socket
+from collections.abc import Sequence
+from typing import Any, cast
+
+from gateway.server.transport import peer_name
+from gateway.settings.checks import Network
+
+logger = logging.getLogger(__name__)
+
+SIGNATURE = b"\r\n\r\n\0\r\nQUIT\n"
+"""How a header of version 2 begins."""
+
+HEADER_2 = 16
+"""Bytes of it in front of the addresses."""
+
+LONGEST_1 = 107
+"""Bytes of the longest header of version 1, with its line end."""
+
+LONGEST_2 = 4096
+"""Bytes of a header of version 2 that are read, with what the proxy says of TLS."""
+
+Address = tuple[str, int]
+
+
+class HeaderError(Exception):
+    """What came is no header; the text says why."""
+
+
+def parse(data: bytes) -> tuple[int, Address | None] | None:
+    """Return the bytes of the header and the client's address; None if more must come.
+
+    The address is None where the proxy speaks for itself. Raises HeaderError.
+    """
+    if data[: len(SIGNATURE)] == SIGNATURE[: len(data)]:
+        return _parse_2(data)
+    return _parse_1(data)
+
+
+def _parse_1(data: bytes) -> tuple[int, Address | None] | None:
+    if not b"PROXY ".startswith(data[:6]):
+        raise HeaderError("no PROXY header in front of MQTT")
+    end = data.find(b"\r\n")
+    if end < 0 or end + 2 > LONGEST_1:
+        if len(data) >= LONGEST_1:
+            raise HeaderError(f"a PROXY line of more than {LONGEST_1} bytes")
+        return None
+    words = data[:end].decode("ascii", "replace").split(" ")
+    if words[1] == "UNKNOWN":
+        return end + 2, None
+    if len(words) != 6 or words[1] not in ("TCP4", "TCP6"):
+        raise HeaderError("a PROXY line is: PROXY TCP4 or TCP6, two addresses and two ports")
+    return end + 2, _address(words[2], words[4], 4 if words[1] == "TCP4" else 6)
+
+
+def _address(host: str, port: str, version: int) -> Address:
+    try:
+        found = ipaddress.ip_address(host)
+        number = int(port)
+    except ValueError as error:
+        raise HeaderError(f"a PROXY line with an address that is none: {host:.50}") from error
+    if found.version != version or not 0 <= number <= 65_535:
+        raise HeaderError(f"a PROXY line with an address that is none: {host:.50} port {port:.10}")
+    return str(found), number
+
+
+def _parse_2(data: bytes) -> tuple[int, Address | None] | None:
+    if len(data) < HEADER_2:
+        return None
+    if data[12] >> 4 != 2 or data[12] & 15 > 1:
+        raise HeaderError(f"a PROXY header of version and command 0x{data[12]:02x}")
+    size = HEADER_2 + int.from_bytes(data[14:16], "big")
+    if size > LONGEST_2:
+        raise HeaderError(f"a PROXY header of {size:,} bytes; at most {LONGEST_2:,} are read")
+    if len(data) < size:
+        return None
+    return size, _source_2(data, size) if data[12] & 15 else None
+
+
+def _source_2(data: bytes, size: int) -> Address | None:
+    family, length = {0x11: (socket.AF_INET, 4), 0x21: (socket.AF_INET6, 16)}.get(
+        data[13], (None, 0)
+    )
+    if family is None:  # a Unix socket of the proxy's machine, or a datagram
+        return None
+    if size < HEADER_2 + 2 * length + 4:
+        raise HeaderError(f"a PROXY header of {size} bytes, too few for its addresses")
+    port = HEADER_2 + 2 * length
+    host = socket.inet_ntop(family, data[HEADER_2 : HEADER_2 + length])
+    return host, int.from_bytes(data[port : port + 2], "big")
+
+
+class ProxiedConnection(asyncio.Transport):
+    """Between a socket and the protocol of a client: the client's address is what a proxy says.
+
+    A connection from another address than `proxies`, without a header, or without a whole one
+    within `seconds`, is closed, and a line of the log says why.
+    """
+
+    def __init__(self, inner: Any, proxies: Sequence[Network], seconds: int) -> None:
+        super().__init__()
+        self._inner = inner
+        self._proxies = proxies
+        self._seconds = seconds
+        self._below: asyncio.Transport | None = None
+        self._peer = "unknown"
+        self._address: Address | None = None
+        self._header: bytes | None = b""  # None once it was read
+        self._timer: asyncio.TimerHandle | None = None
+
+    # Called by the socket's transport.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Wait for the header of a proxy; close the connection of a stranger."""
+        self._below = cast("asyncio.Transport", transport)
+        self._peer = peer_name(transport)
+        address = transport.get_extra_info("peername")
+        host = ipaddress.ip_address(address[0].partition("%")[0])
+        host = getattr(host, "ipv4_mapped", None) or host
+        if not any(host in network for network in self._proxies):
+            self._refuse("its address is not in proxy_protocol_from")
+            return
+        reason = f"no PROXY header within {self._seconds} s"
+        self._timer = asyncio.get_running_loop().call_later(self._seconds, self._refuse, reason)
+
+    def data_received(self, data: bytes) -> None:
+        """Read the header; pass on what is behind it."""
+        if self._header is None:
+            self._inner.data_received(data)
+            return
+        self._header += data
+        try:
+            found = parse(self._header)
+        except HeaderError as error:
+            self._refuse(str(error))
+            return
+        if found is None or self._below is None or self._below.is_closing():
+            return
+        size, self._address = found
+        rest, self._header = self._header[size:], None
+        self._end_wait()
+        self._inner.connection_made(self)
+        if rest:
+            self._inner.data_received(rest)
+
+    def eof_received(self) -> bool:
+        """Pass on the end."""
+        return False if self._header is not None else bool(self._inner.eof_received())
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """End the client, also if it never began."""
+        self._end_wait()
+        self._inner.connection_lost(error)
+
+    def pause_writing(self) -> None:
+        """Pass on that the peer reads too slowly."""
+        self._inner.pause_writing()
+
+    def resume_writing(self) -> None:
+        """Pass on that it reads again."""
+        self._inner.resume_writing()
+
+    def _end_wait(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _refuse(self, reason: str) -> None:
+        logger.warning("the connection of %s is closed: %s", self._peer, reason)
+        self.abort()
+
+    # Called by the protocol of the client.
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        """Return what the socket's transport says, but the client's address for `peername`."""
+        if name == "peername" and self._address is not None:
+            return self._address
+        return default if self._below is None else self._below.get_extra_info(name, default)
+
+    @property
+    def max_size(self) -> int:
+        """Bytes that are read at a time."""
+        return cast("int", self._transport.max_size)  # type: ignore[attr-defined]  # as asyncio has it
+
+    @max_size.setter
+    def max_size(self, size: int) -> None:
+        self._transport.max_size = size  # type: ignore[attr-defined]  # as asyncio has it
+
+    @property
+    def _transport(self) -> asyncio.Transport:
+        if self._below is None:
+            raise RuntimeError("not connected")
+        return self._below
+
+    def is_closing(self) -> bool:
+        """Return whether it is closed or about to be."""
+        return self._below is None or self._below.is_closing()
+
+    def is_reading(self) -> bool:
+        """Return whether the socket is read."""
+        return self._transport.is_reading()
+
+    def pause_reading(self) -> None:
+        """Leave what comes in the socket."""
+        self._transport.pause_reading()
+
+    def resume_reading(self) -> None:
+        """Read the socket again."""
+        self._transport.resume_reading()
+
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        """Set when the peer counts as slow."""
+        self._transport.set_write_buffer_limits(high, low)
+
+    def get_write_buffer_size(self) -> int:
+        """Return the bytes that wait for the socket."""
+        return self._transport.get_write_buffer_size()
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        """Send bytes."""
+        self._transport.write(data)
+
+    def can_write_eof(self) -> bool:
+        """Return whether the socket can be closed for writing alone."""
+        return self._transport.can_write_eof()
+
+    def write_eof(self) -> None:
+        """Close it so."""
+        self._transport.write_eof()
+
+    def close(self) -> None:
+        """Close it once everything is sent."""
+        if self._below is not None:
+            self._below.close()
+
+    def abort(self) -> None:
+        """Close it at once."""
+        if self._below is not None:
+            self._below.abort()
