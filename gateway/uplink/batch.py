@@ -1,7 +1,6 @@
 """Many small messages in one compressed payload (docs/fleet.md, "Batches")."""
 
 import json
-from base64 import b64encode
 from dataclasses import dataclass
 
 from gateway.storage.outbox.row import OutboxRow
@@ -37,7 +36,7 @@ def batch_line(row: OutboxRow, *, identity: bool, resent: bool, now: int) -> byt
     try:
         name, text = "text", row.message.payload.decode()
     except UnicodeDecodeError:
-        name, text = "payload", b64encode(row.message.payload).decode("ascii")
+        name, text = "payload", _base64(row.message.payload)
     line = (  # the common fields; a drain makes thousands a second, so no dictionary here
         f'{{"epoch":{_quote(row.epoch)},"stream":{_quote(row.stream)},"seq":{row.seq},'
         f'"time":{row.time},"topic":{_quote(row.message.topic)},"{name}":{_quote(text)}'
@@ -71,7 +70,7 @@ def _rare(row: OutboxRow, now: int) -> dict[str, object]:
     return _present(
         content_type=row.message.content_type,
         response_topic=row.message.response_topic,
-        correlation_data=None if blob is None else b64encode(blob).decode("ascii"),
+        correlation_data=None if blob is None else _base64(blob),
         message_expiry=remaining_expiry(row, now),
         payload_format=row.message.payload_format,
     )
@@ -79,6 +78,12 @@ def _rare(row: OutboxRow, now: int) -> dict[str, object]:
 
 def _present(**fields: object) -> dict[str, object]:
     return {name: value for name, value in fields.items() if value is not None}
+
+
+def _base64(data: bytes) -> str:
+    from base64 import b64encode  # most payloads are text
+
+    return b64encode(data).decode("ascii")
 
 
 def batch_payload(lines: list[bytes]) -> bytes:

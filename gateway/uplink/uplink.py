@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-import random as random_module
+import os
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
@@ -97,6 +97,11 @@ class TakeOvers:
             self.alarm(self._alarm_name, "")
 
 
+def _fraction() -> float:
+    """Return a random number from 0 to 1, without the module `random` and its tables in memory."""
+    return int.from_bytes(os.urandom(4), "little") / 2**32
+
+
 class Uplink:
     """Sends the outbox to the destination that the settings name.
 
@@ -117,7 +122,7 @@ class Uplink:
         rejected: Rejected,
         counters: Counters,
         clock: Clock,
-        random: Callable[[], float] = random_module.random,
+        random: Callable[[], float] = _fraction,
         metering: Metering | None = None,
         at_turn_end: AtTurnEnd = soon,
         begin: BeginConnection = begin_connection,

@@ -1,6 +1,5 @@
 """Operators' requests about rejected messages: `$CONTROL/tidegate/rejected`."""
 
-import base64
 import json
 import logging
 import sqlite3
@@ -178,6 +177,8 @@ def _in_short(rejected: RejectedRow) -> Answer:
 
 
 def _in_full(rejected: RejectedRow) -> Answer:
+    from base64 import b64encode
+
     row = rejected.row
     return {
         **_in_short(rejected),
@@ -190,5 +191,5 @@ def _in_full(rejected: RejectedRow) -> Answer:
         "response_topic": row.message.response_topic,
         "message_expiry": row.message_expiry,
         "user_properties": row.message.user_properties,
-        "payload": base64.b64encode(row.message.payload).decode(),
+        "payload": b64encode(row.message.payload).decode(),
     }
