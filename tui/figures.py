@@ -31,9 +31,15 @@ WATCHED = (
     "tidegate/gateway/+", "tidegate/uplink/+", "tidegate/uplink/+/+", "tidegate/outbox/+",
     "tidegate/rules/+", "tidegate/storage/card_days", "tidegate/storage/written_per_day",
     "tidegate/bridges/readings", "tidegate/sys/messages_sent", "tidegate/queries/+",
-    "tidegate/ledger/lost", "tidegate/alarm/+", "tidegate/log", "tidegate/log/recent",
+    "tidegate/ledger/lost", "tidegate/outbox/evicted/+", "tidegate/alarm/+", "tidegate/log",
+    "tidegate/log/recent",
 )  # fmt: skip
 """what is subscribed to: a quarter of what changes each second"""
+LOST = (
+    "tidegate/ledger/lost", "tidegate/outbox/evicted/drop-newest",
+    "tidegate/outbox/evicted/drop-oldest", "tidegate/outbox/evicted/drop-lowest-priority",
+)  # fmt: skip
+"""figures of messages that the fleet never gets"""
 EVERYTHING = "#"
 """what is subscribed to while every figure is shown"""
 

@@ -107,6 +107,11 @@ class GatewayState:
         """Add a line about our own doings to the log."""
         self._add_line(LogLine(now, level, SELF, printable(message, MAX_TEXT)))
 
+    @property
+    def lost(self) -> int:
+        """The messages since the gateway's start that the fleet never gets."""
+        return sum(self.figures.count(each) or 0 for each in figures.LOST)
+
     def incoming(self) -> float | None:
         """Return the messages a second that clients publish and bridges read.
 

@@ -27,7 +27,8 @@ def findings(
 ) -> list[Finding]:
     """Return what needs a person. Without answers the gateway's figures alone must do."""
     since = _since(events.rows())
-    found = [Finding("error", "gateway", each, "Events") for each in _troubles(status)]
+    troubles, alarms = _troubles(status), {each.text for each in state.alarms.values()}
+    found = [Finding("error", "gateway", each, "Events") for each in troubles if each not in alarms]
     uplinks = _from_status(status) if status.at is not None else _from_figures(state)
     room = number(status.document.get("survives_seconds"))
     for name, told, error, waiting in uplinks:
@@ -36,20 +37,26 @@ def findings(
             words = [_lasting("paused" if told == "paused" else "down", begun, now, error)]
             if waiting is not None:
                 words.append(
-                    f"{amount(waiting)} wait, nothing lost" if waiting else "nothing waits"
+                    f"{amount(waiting)} wait, {_lost(state)}" if waiting else "nothing waits"
                 )
             if room is not None:
-                words.append(f"room for {outage(int(room))}")
+                words.append(f"room for {outage(int(room))}" if room else "no room left")
             grave = "warning" if told == "paused" else "error"
             row = f"uplink {name}"
             found.append(Finding(grave, name or "uplink", " · ".join(words), "Queues", row))
     for name, alarm in state.alarms.items():
         since_when = "" if alarm.raised is None else f" · for {lasting(now - alarm.raised)}"
-        found.append(Finding("warning", name, alarm.text + since_when, "Events"))
+        grave = "error" if alarm.text in troubles else "warning"
+        found.append(Finding(grave, name.replace("_", " "), alarm.text + since_when, "Events"))
     found += [_silent_bridge(row) for row in status.rows("silent")]
     found += [_silent_topic(row) for row in silent.rows()]
     found += [_event(row) for row in events.rows() if _is_open_event(row)]
     return sorted(found, key=lambda each: each.severity != "error")
+
+
+def _lost(state: GatewayState) -> str:
+    lost = state.lost
+    return f"{amount(lost)} lost" if lost else "nothing lost"
 
 
 def _troubles(status: Answer) -> Sequence[str]:

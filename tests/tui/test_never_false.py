@@ -3,6 +3,7 @@
 import json
 
 from tests.support.silent_client import Bench
+from tui.inbox import Arrival
 from tui.line import MUTED
 from tui.link import Acknowledged, Link, Phase, Subscribed
 
@@ -219,6 +220,30 @@ def test_spans_of_channels_keep_their_unit() -> None:
     text = bench.screen()
     assert "1m42s" in text
     assert "jobs" in text
+
+
+def test_what_a_full_outbox_drops_is_lost() -> None:
+    """While it dropped each new message, the screen said that nothing was lost, and it twice."""
+    bench = Bench()
+    full = "the outbox is full: local subscribers still get what the fleet will not"
+    uplink = {"name": "plant", "state": "disconnected", "error": "no route", "waiting": 1_000}
+    bench.client.answers["status"] = {
+        "troubles": [full], "uplinks": [uplink], "survives_seconds": 0,
+    }  # fmt: skip
+    bench.tell(
+        tidegate__uplink__plant__state="disconnected",
+        tidegate__alarm__outbox_full=f'{{"raised": 900000, "text": "{full}"}}',
+    )
+    name = "$SYS/broker/tidegate/outbox/evicted/drop-newest"
+    bench.client.inbox.put(Arrival(name, b"2696", True, bench.client.now))
+    bench.pass_time(12)
+    bench.pass_time(3)
+    text = bench.screen(120, 30)
+    assert "1,000 wait, 2,696 lost · no room left" in text
+    assert "nothing lost" not in text
+    assert "2 things need you" in text
+    assert "✕ outbox full" in text
+    assert "lost   2,696" in text
 
 
 def test_the_reason_of_an_outage_is_in_sight_at_80_columns() -> None:

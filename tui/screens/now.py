@@ -388,7 +388,7 @@ class Now(View):
         state = self.session.state.figures
         survives, card = state.count(figures.OUTBOX_SURVIVES), state.count(figures.CARD_DAYS)
         matched, kept = state.number(figures.RULES_MATCHED), state.number(figures.RULES_FILTERED)
-        lost = state.count("tidegate/ledger/lost")
+        lost = self.session.state.lost
         bar = 10 if cells >= 34 else 6
         rows: list[Line] = []
         rows.append(

@@ -251,7 +251,7 @@ class Queues(View):
                 room += [
                     (outage(int(survives)) + "  ", "text"),
                     *gauge(part, 10, "good" if part > 0.15 else "warn"),
-                    ("  until the outbox is full", MUTED),
+                    ("  until the outbox is full" if survives else "  the outbox is full", MUTED),
                 ]
             lines += [room, *self._rejected(), []]
             self.rules.top += len(lines)
