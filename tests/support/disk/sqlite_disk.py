@@ -1,6 +1,8 @@
 """A disk for stores: SQLite in memory, and a crash that forgets what was not committed."""
 
 import asyncio
+import contextlib
+import functools
 import math
 import sqlite3
 import weakref
@@ -21,6 +23,14 @@ from gateway.storage.sessions.restore import Restore
 T = TypeVar("T")
 
 
+@functools.cache
+def _new_database() -> bytes:
+    """Return a database at the newest schema: to copy it takes a tenth of what migrations take."""
+    with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        migrate(connection)
+        return connection.serialize()
+
+
 class SqliteDisk:
     """Has the shape of the storage layer's writer and of its connection; `commit` writes."""
 
@@ -28,7 +38,7 @@ class SqliteDisk:
         # it is closed, since Python 3.13 warns of open ones, in whichever thread collects garbage
         self.connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
         weakref.finalize(self, self.connection.close)
-        migrate(self.connection)
+        self.connection.deserialize(_new_database())
         self.full = False
         self.durable = True
         self.commit_delay = 0.005
