@@ -148,12 +148,13 @@ class LeftOut:
         )
 
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
-        if (deep := item.get_closest_marker("deep")) is not None:
-            target, variable = deep.args
+        marks = {mark.name: mark for mark in item.iter_markers()}
+        if "deep" in marks:
+            target, variable = marks["deep"].args
             if not os.environ.get(variable):
                 pytest.skip(f"{LEFT_TO}; run: {target}")
         for name, requirement in REQUIREMENTS.items():
-            if item.get_closest_marker(name) is not None and self._is_missing(name):
+            if name in marks and self._is_missing(name):
                 pytest.skip(requirement.reason)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
