@@ -291,7 +291,6 @@ def first_piece(harness: Harness, client: MemoryClient, names: list[str]) -> int
     return first
 
 
-@pytest.mark.uncovered
 def test_new_topics_beside_many_with_rights_of_their_own_are_not_one_piece(
     harness: Harness,
 ) -> None:

@@ -184,7 +184,6 @@ def test_no_text_costs_a_whole_table() -> None:
     assert levels.use(texts[0]) > 0
 
 
-@pytest.mark.uncovered
 def test_texts_come_and_go_by_the_thousand_and_each_change_looks_at_few() -> None:
     """Tables grow and shrink, and holes are closed, while numbers still move for another reason."""
     levels, random = TopicLevels(at_once=0), Random(11)
