@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from gateway.extras import how_to_install
+from tests.support.table import table
 
 ROOT = Path(__file__).parents[1]
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
@@ -20,7 +21,7 @@ def name(requirement: str) -> str:
     return re.split(r"[\s<>=!~;\[]", requirement)[0]
 
 
-@pytest.mark.parametrize("extra", EXTRAS)
+@table("extra", EXTRAS)
 def test_every_package_of_the_extra_is_named(extra: str) -> None:
     python, option, module, install, *packages = shlex.split(how_to_install(extra))
     assert (python, option, module, install) == (sys.executable, "-m", "pip", "install")

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-import pytest
+from tests.support.table import table
 
 ROOT = Path(__file__).parents[1]
 
@@ -37,7 +37,7 @@ def sections(page: Path) -> set[str]:
     return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name)
+@table("page", PAGES, ids=name)
 def test_links_lead_somewhere(page: Path) -> None:
     for path, section in LINK.findall(page.read_text(encoding="utf-8")):
         target = page.parent / path if path else page
@@ -45,13 +45,13 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert not section or section in sections(target), f"{path}#{section}"
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page.parent != DATED], ids=name)
+@table("page", [page for page in PAGES if page.parent != DATED], ids=name)
 def test_paths_of_sources_are_there(page: Path) -> None:
     for path in SOURCE.findall(page.read_text(encoding="utf-8")):
         assert any(list(folder.glob(path)) for folder in (ROOT, ROOT / "gateway")), path
 
 
-@pytest.mark.parametrize("page", ROOMS, ids=name)
+@table("page", ROOMS, ids=name)
 def test_a_room_s_page_is_short_and_names_what_is_there(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     assert len(text.splitlines()) <= ROOM_LINES

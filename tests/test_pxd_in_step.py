@@ -2,9 +2,8 @@ import ast
 import re
 from pathlib import Path
 
-import pytest
-
 from tests.support.pxd import declarations, definitions, drift
+from tests.support.table import table
 
 GATEWAY = Path(__file__).parents[1] / "gateway"
 
@@ -187,7 +186,7 @@ DRIFTS = [
 ]
 
 
-@pytest.mark.parametrize(("step", "misstep", "sentences"), DRIFTS)
+@table(("step", "misstep", "sentences"), DRIFTS)
 def test_each_kind_of_drift_is_found(step: str, misstep: str, sentences: list[str]) -> None:
     assert PXD.count(step) == 1
     found = drift(PY, PXD.replace(step, misstep))

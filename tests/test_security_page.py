@@ -5,7 +5,7 @@ import re
 from functools import cache
 from pathlib import Path
 
-import pytest
+from tests.support.table import table
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs/security.md"
@@ -26,7 +26,7 @@ def names_of(path: Path) -> frozenset[str]:
     return frozenset(node.name for node in tree.body if isinstance(node, functions))
 
 
-@pytest.mark.parametrize(("sentence", "names"), sentences())
+@table(("sentence", "names"), sentences())
 def test_a_sentence_has_tests(sentence: str, names: str) -> None:
     found = NAMED.findall(names)
     assert [f"{path}::{test}" for path, test in found] == names.split(), sentence

@@ -17,6 +17,7 @@ from gateway.settings.storage import DurabilityRule
 from tests.support.broker.broker_harness import Harness
 from tests.support.broker.inline import Inline
 from tests.support.disk.held_disk import Disk
+from tests.support.table import table
 
 BUFFERED = DeliveryClassSettings("buffered")
 
@@ -85,7 +86,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("entries", "client_id", "topic", "expected"), CASES)
+@table(("entries", "client_id", "topic", "expected"), CASES)
 def test_the_first_entry_that_fits_holds(
     entries: tuple[DurabilityRule, ...], client_id: str, topic: str, expected: float | None
 ) -> None:

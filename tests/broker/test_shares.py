@@ -31,6 +31,7 @@ from tests.support.broker.broker_harness import Harness
 from tests.support.broker.durable_broker import DurableHarness
 from tests.support.broker.inline import Inline
 from tests.support.broker.memory_client import MemoryClient
+from tests.support.table import table
 
 QUOTA = ReasonCode.QUOTA_EXCEEDED
 DAY = 86_400
@@ -105,7 +106,7 @@ def test_with_a_hundred_percent_nothing_is_refused() -> None:
     assert not share.refusal("c", "a", 5)
 
 
-@pytest.mark.parametrize(
+@table(
     ("address", "expected"),
     [
         ("192.0.2.7", "192.0.2.7"),

@@ -5,6 +5,7 @@ import pytest
 
 from gateway.cli.local_broker import LocalBroker
 from gateway.errors import TidegateError
+from tests.support.table import table
 
 
 def options(url: str | None = "mqtt://127.0.0.1", **given: object) -> argparse.Namespace:
@@ -33,7 +34,7 @@ def test_user_and_password(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert (of_url.username, of_url.password) == ("anna", "p@ss")
 
 
-@pytest.mark.parametrize(
+@table(
     "url",
     [
         "mqtt+unix://a/b",

@@ -1,14 +1,13 @@
 """What the kernel says of its clock."""
 
-import pytest
-
 from gateway.clock import Synchronization
 from gateway.clock.kernel import STA_UNSYNC, TIME_ERROR, interpret, synchronization
+from tests.support.table import table
 
 UNSYNCHRONIZED = Synchronization(synchronized=False)
 
 
-@pytest.mark.parametrize(
+@table(
     ("answer", "status", "maximum_error", "expected"),
     [
         (0, 0x2001, 1_234, Synchronization(synchronized=True, error_ms=2)),

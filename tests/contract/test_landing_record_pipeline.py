@@ -11,6 +11,7 @@ from pipeline.records.record import FIELDS, read_record
 from pipeline.tables.columns import RECORD, names
 from tests.support.disk.landing_files import record
 from tests.support.schemas import read_schema, validator_of
+from tests.support.table import table
 
 SCHEMA = read_schema("landing-record")
 ALLOWED = validator_of("landing-record")
@@ -60,7 +61,7 @@ def test_what_a_gateway_writes_is_taken() -> None:
         assert is_taken(entry)
 
 
-@pytest.mark.parametrize("name", names(RECORD))
+@table("name", names(RECORD))
 def test_each_field_is_taken_as_the_schema_has_it(name: str) -> None:
     for value in EDGES:
         entry = record() | {name: value}

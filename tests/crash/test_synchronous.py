@@ -28,6 +28,7 @@ from gateway.uplink.landing.file import OPEN
 from tests.crash.conftest import MakeGateway
 from tests.support.processes.crash_faults import Call, Strace, calls_in
 from tests.support.processes.crash_gateway import OUTBOX_FIRST
+from tests.support.table import table
 
 MESSAGES = 20
 
@@ -133,7 +134,7 @@ SYNCED = "8 fdatasync(8</d/tidegate.db-wal>) = 0"
 SENT = '7 sendto(9<socket:[5]>, "@\\2\\0\\1", 4, 0, NULL, 0) = 4'
 
 
-@pytest.mark.parametrize(
+@table(
     ("lines", "fault"),
     [
         ([RECEIVED, WRITTEN, SYNCED, SENT], ""),

@@ -2,10 +2,9 @@
 
 from collections import defaultdict
 
-import pytest
-
 from crashtest.numbers import Promise, Received, Sent, ranges
 from crashtest.receiver import Receiver
+from tests.support.table import table
 
 KEPT, NONE, REFUSED = Promise.KEPT, Promise.NONE, Promise.REFUSED
 
@@ -21,7 +20,7 @@ def sent(*promises: Promise) -> list[Sent]:
     return [Sent("p", n, "crash/p/0", 2, 7, promise=each) for n, each in enumerate(promises, 1)]
 
 
-@pytest.mark.parametrize(
+@table(
     ("promises", "numbers", "qos", "finding"),
     [
         ([KEPT, KEPT], [1, 2], 2, ""),

@@ -1,9 +1,8 @@
 """Which retained messages could be there after a kill."""
 
-import pytest
-
 from crashtest.numbers import Promise, Sent
 from crashtest.retained import check_retained, possible
+from tests.support.table import table
 
 KEPT, NONE, REFUSED = Promise.KEPT, Promise.NONE, Promise.REFUSED
 
@@ -15,7 +14,7 @@ def sent(*promises: Promise, removes: int = 0) -> list[Sent]:
     ]
 
 
-@pytest.mark.parametrize(
+@table(
     ("messages", "allowed"),
     [
         (sent(KEPT, KEPT), {2}),

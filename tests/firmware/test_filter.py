@@ -3,11 +3,13 @@
 import pytest
 from node.filter import _PROGRAM_MAX, _STACK_MAX, Filter
 
+from tests.support.table import table
+
 PASS = b"\x10\x04"
 AND = b"\x31"
 
 
-@pytest.mark.parametrize(
+@table(
     ("program", "reason"),
     [
         (b"", "a program of 0 bytes: 2 to 200"),

@@ -7,10 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from node import frames
 
+from tests.support.table import table
+
 ACKNOWLEDGEMENT = frames.frame(struct.pack("<BBBII", 1, 2, 0, 7, 258))
 
 
-@pytest.mark.parametrize(
+@table(
     ("quantity", "value", "unit", "reason"),
     [
         ("", 1, None, "'' has 0 bytes: 1 to 64"),

@@ -117,7 +117,7 @@ def is_valid_filter(text: str) -> bool:
     return True
 
 
-@pytest.mark.parametrize(
+@table(
     ("topic_filter", "parts"),
     [
         ("a/b", (None, "a/b")),

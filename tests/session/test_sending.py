@@ -25,6 +25,7 @@ from tests.support.broker.sessions import (
     persistent,
     sent,
 )
+from tests.support.table import table
 
 Given = tuple[Publication, int, tuple[int, ...]]
 """Messages, the QoS that they are granted, and subscription identifiers."""
@@ -117,10 +118,10 @@ def expected(given: list[Given], connection: Connection, now: float) -> list[Pub
 
 
 @pytest.mark.uncovered
-@pytest.mark.parametrize("given", GIVEN.values(), ids=GIVEN)
-@pytest.mark.parametrize("version", [MQTT_3_1_1, MQTT_5])
-@pytest.mark.parametrize("change", [nothing, small_packets, aliases])
-@pytest.mark.parametrize("away", [False, True])
+@table("given", GIVEN.values(), ids=GIVEN)
+@table("version", [MQTT_3_1_1, MQTT_5])
+@table("change", [nothing, small_packets, aliases])
+@table("away", [False, True])
 def test_everything_comes_in_order(
     given: list[Given], version: int, change: Callable[[Connection], None], away: bool
 ) -> None:

@@ -3,6 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.settings.durability import ALLOWED, commit_within, durability
+from tests.support.table import table
 
 CLASSES = [
     ("commit", 0.0),
@@ -38,7 +39,7 @@ def test_a_class_says_how_long_a_commit_may_wait(text: str, within: float | None
     assert commit_within(text) == within
 
 
-@pytest.mark.parametrize("value", MISTAKES)
+@table("value", MISTAKES)
 def test_what_is_no_class(value: object) -> None:
     with pytest.raises(ValueError, match="commit") as raised:
         durability(value)

@@ -11,7 +11,7 @@ from tests.support.table import table
 HOST = b"Host: barn:9234\r\n"
 
 
-@pytest.mark.parametrize(
+@table(
     ("line", "expected"),
     [
         (b"GET /metrics HTTP/1.1", Request("GET", "/metrics", "barn:9234")),

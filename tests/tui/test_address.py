@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.table import table
 from tui.address import Address, AddressError, parse_address
 
 
@@ -11,7 +12,7 @@ def no_password_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TIDEGATE_PASSWORD", raising=False)
 
 
-@pytest.mark.parametrize(
+@table(
     ("url", "address"),
     [
         ("mqtt://127.0.0.1", Address("127.0.0.1", 1883)),
@@ -27,7 +28,7 @@ def test_urls(url: str, address: Address) -> None:
     assert parse_address(url) == address
 
 
-@pytest.mark.parametrize(
+@table(
     "url",
     [
         "",

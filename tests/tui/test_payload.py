@@ -1,9 +1,8 @@
-import pytest
-
+from tests.support.table import table
 from tui.payload import MOST_PARSED, as_number, as_object, as_text, seconds_of, text_of
 
 
-@pytest.mark.parametrize(
+@table(
     ("payload", "count"),
     [
         (b"0", 0),
@@ -20,7 +19,7 @@ def test_count(payload: bytes, count: float | None) -> None:
     assert as_number(payload) == count
 
 
-@pytest.mark.parametrize(
+@table(
     ("payload", "document"),
     [
         (b'{"a": 1}', {"a": 1}),
@@ -55,6 +54,6 @@ def test_fields() -> None:
     assert seconds_of(document, "raised") == 1_763_740_000.5
 
 
-@pytest.mark.parametrize("time", [True, "5", None, 0, -1, 1e300, float("nan"), float("inf")])
+@table("time", [True, "5", None, 0, -1, 1e300, float("nan"), float("inf")])
 def test_a_time_that_cannot_be_is_none(time: object) -> None:
     assert seconds_of({"time": time}, "time") is None

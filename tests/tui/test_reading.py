@@ -1,7 +1,7 @@
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.table import table
 from tui.reading import MOST_TEXT, Reading, read
 
 READINGS = [
@@ -33,7 +33,7 @@ READINGS = [
 ]
 
 
-@pytest.mark.parametrize(("payload", "reading"), READINGS, ids=lambda value: str(value)[:24])
+@table(("payload", "reading"), READINGS, ids=lambda value: str(value)[:24])
 def test_read(payload: bytes, reading: Reading) -> None:
     assert read(payload) == reading
 

@@ -3,6 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from tests.support.table import table
 from tui.text import (
     amount,
     brief_rate,
@@ -60,7 +61,7 @@ def test_fit_gives_exactly_the_width(text: str, width: int, right: bool) -> None
     assert cell_len(fit(printable(text, 100), width, right=right)) == width
 
 
-@pytest.mark.parametrize(
+@table(
     ("each_second", "shown"),
     [
         (None, "—"),
@@ -77,7 +78,7 @@ def test_rate(each_second: float | None, shown: str) -> None:
     assert rate(each_second) == shown
 
 
-@pytest.mark.parametrize(
+@table(
     ("each_second", "shown"),
     [
         (0.44, "0.4/s"),
@@ -94,7 +95,7 @@ def test_brief_rate(each_second: float, shown: str) -> None:
     assert len(shown) <= 6
 
 
-@pytest.mark.parametrize(
+@table(
     ("seconds", "shown"),
     [
         (None, "—"),

@@ -35,7 +35,7 @@ def test_one_that_is_named_raises_the_alarm_once_and_ends_it() -> None:
     assert alarms[1:] == [(ALARM, "")]
 
 
-@pytest.mark.parametrize("end", [end for end in End if end is not End.TAKEN_OVER])
+@table("end", [end for end in End if end is not End.TAKEN_OVER])
 def test_no_other_end_is_one_however_often_it_comes(end: End) -> None:
     alarms: list[str] = []
     looking = TakeOvers("cloud")

@@ -51,7 +51,7 @@ def test_record_says_whether_the_memory_is_another(text: str, history: list[Mess
         assert changed is (repr(where.memory.get(message.topic)) != before)
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "slots"),
     [
         ("DEADBAND(payload.t, 0.5) OR EVERY(300)", 2),

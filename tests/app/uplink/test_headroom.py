@@ -17,6 +17,7 @@ from gateway.app.uplink.headroom import (
 from gateway.cli.main import main
 from gateway.config.errors import ConfigurationError
 from gateway.config.load import load
+from tests.support.table import table
 
 DAY = 86_400
 MB = 1_000_000
@@ -24,7 +25,7 @@ MB = 1_000_000
 PROMISE = '[outbox]\nsurvive = "7d"\nexpected_rate = 2\nexpected_bytes = 200\n'
 
 
-@pytest.mark.parametrize(
+@table(
     ("load_", "capacity", "seconds"),
     [
         (Load(10, 1_000), Capacity(864 * MB), DAY),

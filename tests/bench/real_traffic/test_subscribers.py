@@ -1,11 +1,10 @@
 import json
 
-import pytest
-
 from bench.real_traffic.plan import Reading, readings
 from bench.real_traffic.subscribers import filtered, many_filters, one_and_ten
 from gateway.mqtt.message import Message
 from gateway.where.compile import compile_where
+from tests.support.table import table
 
 
 def test_there_is_one_of_everything_and_ten_with_a_plus() -> None:
@@ -25,7 +24,7 @@ def test_expressions_differ() -> None:
     assert len({subscriber.where for subscriber in filtered(100)}) == 100
 
 
-@pytest.mark.parametrize("number", range(8))
+@table("number", range(8))
 def test_a_condition_says_what_its_where_says(number: int) -> None:
     subscriber = filtered(8)[number]
     assert subscriber.where is not None

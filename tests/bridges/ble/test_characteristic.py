@@ -5,6 +5,7 @@ import struct
 import pytest
 
 from gateway.bridges.ble.ble_settings import Characteristic
+from tests.support.table import table
 
 VALUES: list[tuple[dict[str, object], bytes, object]] = [
     ({}, b"\x66\x08", 2150),
@@ -18,7 +19,7 @@ VALUES: list[tuple[dict[str, object], bytes, object]] = [
 ]
 
 
-@pytest.mark.parametrize(("settings", "data", "value"), VALUES)
+@table(("settings", "data", "value"), VALUES)
 def test_values(settings: dict[str, object], data: bytes, value: object) -> None:
     assert Characteristic("2a6e", "x", **settings).value(data) == value  # type: ignore[arg-type]
 

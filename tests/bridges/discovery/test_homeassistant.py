@@ -17,6 +17,7 @@ from gateway.mqtt.reason_codes import ReasonCode
 from tests.support.clocks import ManualClock
 from tests.support.disk.storage import until
 from tests.support.nodes.bridges import Gateway
+from tests.support.table import table
 
 WEEK = 604_800
 CONFIG = "homeassistant/device/tidegate_barn_n1/config"
@@ -200,7 +201,7 @@ COMPONENTS: list[tuple[str, object, str | None, dict[str, str | None]]] = [
 ]
 
 
-@pytest.mark.parametrize(("quantity", "value", "unit", "expected"), COMPONENTS)
+@table(("quantity", "value", "unit", "expected"), COMPONENTS)
 def test_components(
     quantity: str, value: object, unit: str | None, expected: dict[str, str | None]
 ) -> None:

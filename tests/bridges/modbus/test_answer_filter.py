@@ -1,6 +1,5 @@
 """What answers a question on a serial line, and when a device may be asked for something else."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pymodbus.framer import FramerRTU
@@ -9,6 +8,7 @@ from gateway.bridges.modbus.answer_filter import AnswerFilter, fits
 from gateway.bridges.modbus.register import Register
 from gateway.bridges.modbus.requests import LATE_MAX, plan
 from tests.bridges.modbus.slaves import framed
+from tests.support.table import table
 
 READ = framed(1, b"\x03\x00\x0a\x00\x02")
 COILS = framed(1, b"\x01\x00\x0a\x00\x09")
@@ -28,7 +28,7 @@ ANSWERS = [
 ]
 
 
-@pytest.mark.parametrize(("question", "answer", "fit"), ANSWERS)
+@table(("question", "answer", "fit"), ANSWERS)
 def test_what_fits(question: bytes, answer: bytes, fit: bool) -> None:
     assert fits(question, framed(1, answer)) is fit
     assert not fits(question, framed(2, answer))

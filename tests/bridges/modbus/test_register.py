@@ -26,7 +26,7 @@ WORDS = [
 ]
 
 
-@pytest.mark.parametrize(("form", "order", "scale", "words", "value"), WORDS)
+@table(("form", "order", "scale", "words", "value"), WORDS)
 def test_words_are_a_value_and_a_value_is_words(
     form: str, order: str, scale: float, words: list[int], value: float
 ) -> None:

@@ -4,11 +4,12 @@ from gateway.bridges.readings.event_time import milliseconds
 from gateway.bridges.readings.reading_publisher import AHEAD_MAX, EARLIEST
 from tests.support.clocks import NOW, ManualClock
 from tests.support.nodes.bridges import Gateway
+from tests.support.table import table
 
 YEAR_2100 = 4_102_444_800_000
 
 
-@pytest.mark.parametrize(
+@table(
     ("time", "now", "good"),
     [
         (NOW - 1000, NOW, True),

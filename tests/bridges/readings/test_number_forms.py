@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.bridges.readings.number_forms import USUAL, invalid, is_marker, shortest
+from tests.support.table import table
 
 MARKERS: list[tuple[tuple[float, ...] | str, str, str, bool]] = [
     (USUAL, "h", "8000", True),
@@ -33,12 +34,12 @@ MARKERS: list[tuple[tuple[float, ...] | str, str, str, bool]] = [
 ]
 
 
-@pytest.mark.parametrize(("markers", "layout", "packed", "found"), MARKERS)
+@table(("markers", "layout", "packed", "found"), MARKERS)
 def test_markers(markers: tuple[float, ...] | str, layout: str, packed: str, found: bool) -> None:
     assert is_marker(markers, layout, bytes.fromhex(packed)) is found
 
 
-@pytest.mark.parametrize("value", [230.2, 0.1, 21.5, -40.0, 3.4028235e38, 1e-45, 16_777_217.0])
+@table("value", [230.2, 0.1, 21.5, -40.0, 3.4028235e38, 1e-45, 16_777_217.0])
 def test_a_float_of_32_bits_has_its_shortest_text(value: float) -> None:
     (wide,) = struct.unpack(">f", struct.pack(">f", value))
     assert len(repr(shortest(wide))) <= len(repr(value))

@@ -9,6 +9,7 @@ from gateway.bridges.readings.reading import (
     Reading,
     RefusedReadingError,
 )
+from tests.support.table import table
 
 TIME = 1_763_740_000_000
 
@@ -33,7 +34,7 @@ def test_the_one_json_form(reading: Reading, payload: str) -> None:
     assert reading.payload.decode() == payload
 
 
-@pytest.mark.parametrize(
+@table(
     "name",
     [
         "",
@@ -45,7 +46,7 @@ def test_the_one_json_form(reading: Reading, payload: str) -> None:
         *(f"a{character}b" for character in FORBIDDEN),
     ],
 )
-@pytest.mark.parametrize("field", ["node", "quantity"])
+@table("field", ["node", "quantity"])
 def test_names_that_are_refused(name: str, field: str) -> None:
     names = {"node": "n1", "quantity": "temperature", field: name}
     with pytest.raises(RefusedReadingError, match=field):

@@ -5,6 +5,7 @@ import math
 import pytest
 
 from gateway.bridges.readings.reading_map import FIELDS_MAX, NO_MAP, reading_map
+from tests.support.table import table
 
 Reading = tuple[str, object, str | None]
 
@@ -61,7 +62,7 @@ OBJECTS: list[tuple[dict[str, object], list[Reading]]] = [
 ]
 
 
-@pytest.mark.parametrize(("values", "found"), OBJECTS)
+@table(("values", "found"), OBJECTS)
 def test_objects(values: dict[str, object], found: list[Reading]) -> None:
     assert [each[:3] for each in MAP.readings(values)] == found
 
@@ -88,7 +89,7 @@ def test_an_object_gives_a_bounded_number_of_readings() -> None:
     assert len(NO_MAP.readings({f"x{place}": 1 for place in range(1000)})) == FIELDS_MAX
 
 
-@pytest.mark.parametrize(
+@table(
     "table",
     [
         "temperature",

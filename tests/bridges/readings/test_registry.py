@@ -13,6 +13,7 @@ from gateway.bridges.readings.registry import (
     quantity_name,
     unit_name,
 )
+from tests.support.table import table
 
 UNITS = {unit for quantity in QUANTITIES.values() for unit in quantity.units}
 
@@ -40,7 +41,7 @@ NAMES = [
 ]
 
 
-@pytest.mark.parametrize(("name", "quantity"), NAMES)
+@table(("name", "quantity"), NAMES)
 def test_names(name: str, quantity: str) -> None:
     assert quantity_name(name) == quantity
 
@@ -95,7 +96,7 @@ MEANINGS = [
 ]
 
 
-@pytest.mark.parametrize(("name", "quantity", "unit"), MEANINGS)
+@table(("name", "quantity", "unit"), MEANINGS)
 def test_a_unit_is_taken_only_where_the_name_says_it(
     name: str, quantity: str, unit: str | None
 ) -> None:

@@ -16,6 +16,7 @@ from gateway.bridges.serial.frame_body import (
     decode_frame,
     encode_acknowledgement,
 )
+from tests.support.table import table
 
 TEMPERATURE = "01 01 02 ff d7000000"
 
@@ -66,7 +67,7 @@ VALUES = [
 ]
 
 
-@pytest.mark.parametrize(("encoded", "value"), VALUES)
+@table(("encoded", "value"), VALUES)
 def test_value_types(encoded: str, value: Value) -> None:
     found = decoded(body("01 00" + encoded)).readings[0].value
     assert (found, type(found)) == (value, type(value))
@@ -112,7 +113,7 @@ MALFORMED = [
 ]
 
 
-@pytest.mark.parametrize(("data", "reason"), MALFORMED)
+@table(("data", "reason"), MALFORMED)
 def test_malformed_bodies_say_whom_to_answer(data: bytes, reason: str) -> None:
     with pytest.raises(MalformedFrameError, match=reason) as caught:
         decode_frame(data)

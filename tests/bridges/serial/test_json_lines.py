@@ -13,6 +13,7 @@ from gateway.bridges.readings.written import json_of
 from gateway.bridges.serial.json_lines import parse_json
 from gateway.bridges.serial.sample import NoReadingError, Sample
 from gateway.bridges.serial.serial_frames import LINE_MAX
+from tests.support.table import table
 
 SAMPLES = [
     (
@@ -39,12 +40,12 @@ SAMPLES = [
 ]
 
 
-@pytest.mark.parametrize(("line", "sample"), SAMPLES)
+@table(("line", "sample"), SAMPLES)
 def test_lines_with_readings(line: str, sample: Sample) -> None:
     assert parse_json(line.encode()) == sample
 
 
-@pytest.mark.parametrize(
+@table(
     ("line", "key"),
     [
         ("{}", "quantity"),
@@ -63,7 +64,7 @@ def test_lines_that_are_refused(line: str, key: str) -> None:
         parse_json(line.encode())
 
 
-@pytest.mark.parametrize(
+@table(
     "said",
     [
         '"now"',
@@ -96,15 +97,13 @@ TIMES = [
 ]
 
 
-@pytest.mark.parametrize(("said", "milliseconds"), TIMES)
-@pytest.mark.parametrize("name", ["time", "timestamp", "ts", "Time"])
+@table(("said", "milliseconds"), TIMES)
+@table("name", ["time", "timestamp", "ts", "Time"])
 def test_times_in_iso_8601_and_as_text(name: str, said: str, milliseconds: int | None) -> None:
     assert parse_json(f'{{"a":1,"{name}":{said}}}'.encode()).time == milliseconds
 
 
-@pytest.mark.parametrize(
-    "word", ["nan", "NaN", "NAN", "-nan", "inf", "-Infinity", "+inf", "ovf", "nan(ind)", "N.A."]
-)
+@table("word", ["nan", "NaN", "NAN", "-nan", "inf", "-Infinity", "+inf", "ovf", "nan(ind)", "N.A."])
 def test_what_is_no_number_costs_no_other_value(word: str) -> None:
     fields = parse_json(f'{{"a":{word},"b":48.5,"c":[{word}],"nan":"nan \\" inf"}}'.encode()).fields
     assert not math.isfinite(fields.pop("a"))  # type: ignore[arg-type]  # it is a number
@@ -151,7 +150,7 @@ def test_no_line_takes_long_to_mend() -> None:
     assert time.process_time() - started < 1
 
 
-@pytest.mark.parametrize(
+@table(
     "line",
     [
         b"rst:0x1 (POWERON_RESET)",

@@ -14,6 +14,7 @@ from gateway.bridges.serial.regex_lines import compile_pattern
 from gateway.bridges.serial.sample import NoReadingError, Parse, Sample
 from gateway.bridges.serial.serial_frames import LINE_MAX
 from gateway.bridges.serial.serial_settings import SerialSettings
+from tests.support.table import table
 
 TEMPERATURES = compile_pattern(r"T=(?P<temp>[-0-9.]+)(?: H=(?P<hum>\d+))? @(?P<node>\w+)")
 COLUMNS = CsvLines(("time", "temp", "", "node"), ",").parse
@@ -71,7 +72,7 @@ LINES: list[tuple[Parse, bytes, Sample | type[Exception]]] = [
 ]
 
 
-@pytest.mark.parametrize(("parse", "line", "expected"), LINES)
+@table(("parse", "line", "expected"), LINES)
 def test_lines(parse: Parse, line: bytes, expected: Sample | type[Exception]) -> None:
     if isinstance(expected, Sample):
         assert parse(line) == expected
@@ -122,14 +123,14 @@ SAYINGS = [
 ]
 
 
-@pytest.mark.parametrize(("lines", "names"), HEADERS)
+@table(("lines", "names"), HEADERS)
 def test_a_header_names_the_columns_and_may_come_again(
     lines: tuple[bytes, ...], names: list[str]
 ) -> None:
     assert headed(*lines)[: len(names)] == names
 
 
-@pytest.mark.parametrize("saying", SAYINGS)
+@table("saying", SAYINGS)
 def test_what_a_board_says_with_a_comma_is_no_header(saying: bytes) -> None:
     header, values = b"temp,hum", b"1,2"
     assert headed(header, values, saying, values) == ["temp", "hum"]

@@ -10,6 +10,7 @@ from gateway.bridges.serial.sample import NoReadingError
 from gateway.bridges.serial.serial_bridge import LineIntake
 from tests.support.clocks import NOW, ManualClock
 from tests.support.nodes.bridges import Gateway
+from tests.support.table import table
 
 GGA = b"$GPGGA,123519,4807.038,N,01131.000,E,1,08,0.9,545.4,M,46.9,M,,*47"
 RMC = b"$GPRMC,123519,A,4807.038,S,01131.000,W,022.4,084.4,230394,003.1,W*65"
@@ -127,7 +128,7 @@ SENTENCES_READ: list[tuple[bytes, dict[str, object]]] = [
 ]
 
 
-@pytest.mark.parametrize(("line", "fields"), SENTENCES_READ)
+@table(("line", "fields"), SENTENCES_READ)
 def test_sentences(line: bytes, fields: dict[str, object]) -> None:
     assert parse_nmea(line).fields == fields
 
@@ -144,7 +145,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize("line", REFUSED)
+@table("line", REFUSED)
 def test_sentences_that_are_refused(line: bytes) -> None:
     with pytest.raises(RefusedReadingError):
         parse_nmea(line)

@@ -18,6 +18,7 @@ from tests.support.broker.channel_harness import (
 )
 from tests.support.broker.memory_client import MemoryClient
 from tests.support.broker.subscribing import request
+from tests.support.table import table
 
 
 def holding(harness: Harness, deliver: str, **fields: object) -> MemoryClient:
@@ -30,8 +31,8 @@ def holding(harness: Harness, deliver: str, **fields: object) -> MemoryClient:
 
 
 @pytest.mark.uncovered
-@pytest.mark.parametrize("choice", [*Choice])
-@pytest.mark.parametrize("qos", [0, 1])
+@table("choice", [*Choice])
+@table("qos", [0, 1])
 def test_a_consumer_has_messages_held_as_its_subscription_asks(choice: Choice, qos: int) -> None:
     harness = durable(choice=choice)
     client = holding(harness, "n=3,ms=1000")

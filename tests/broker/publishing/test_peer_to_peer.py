@@ -10,6 +10,7 @@ from gateway.session.queue.delivery_queue import DeliveryQueue
 from gateway.settings.broker import BrokerSettings
 from tests.support.broker.broker_harness import REFUSING, Harness
 from tests.support.broker.inline import Inline
+from tests.support.table import table
 
 NOBODY = ReasonCode.NO_MATCHING_SUBSCRIBERS
 
@@ -29,7 +30,7 @@ TOPICS = [
 ]
 
 
-@pytest.mark.parametrize(("topic", "client_id"), TOPICS)
+@table(("topic", "client_id"), TOPICS)
 def test_addressee(topic: str, client_id: str | None) -> None:
     assert addressee_of(topic) == client_id
 

@@ -14,6 +14,7 @@ from tests.support.broker.durable_broker import DurableHarness
 from tests.support.broker.memory_client import MemoryClient
 from tests.support.broker.payloads import payloads
 from tests.support.broker.publishing import batch, codes, published, subscriber
+from tests.support.table import table
 from tests.support.versions import VERSIONS
 
 NOBODY = ReasonCode.NO_MATCHING_SUBSCRIBERS
@@ -28,9 +29,9 @@ def send(client: MemoryClient, packets: list[Publish], n: int) -> None:
 
 
 @pytest.mark.uncovered
-@pytest.mark.parametrize("n", [1, 2, 120])
-@pytest.mark.parametrize("qos", [0, 1])
-@pytest.mark.parametrize("version", VERSIONS)
+@table("n", [1, 2, 120])
+@table("qos", [0, 1])
+@table("version", VERSIONS)
 def test_messages_are_forwarded_answered_and_counted(version: int, qos: int, n: int) -> None:
     harness = Harness()
     receivers = [harness.connect(name, version) for name in ("first", "second")]
@@ -66,9 +67,9 @@ def test_who_publishes_to_itself_gets_its_messages_before_puback_and_behind_pubr
     assert client.take() == [*answers, *batch(n, 2, n + 1)]
 
 
-@pytest.mark.parametrize("n", [1, 2, 20])
-@pytest.mark.parametrize("qos", [1, 2])
-@pytest.mark.parametrize("topic", ["$SYS/x", "a/b/c"])
+@table("n", [1, 2, 20])
+@table("qos", [1, 2])
+@table("topic", ["$SYS/x", "a/b/c"])
 def test_a_topic_that_is_refused_is_refused_for_each(topic: str, qos: int, n: int) -> None:
     harness = Harness(BrokerSettings(maximum_topic_levels=2))
     publisher = harness.connect("publisher")
@@ -153,8 +154,8 @@ def test_what_many_receivers_get_of_a_batch_is_bounded(harness: Harness) -> None
 # --- QoS 2 inside a batch -------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("make", [Harness, DurableHarness])
-@pytest.mark.parametrize(
+@table("make", [Harness, DurableHarness])
+@table(
     ("identifiers", "delivered"),
     [
         ([1, 2, 3, 1, 2, 3, 4], [0, 1, 2, 6]),

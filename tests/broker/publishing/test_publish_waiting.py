@@ -8,6 +8,7 @@ from tests.support.broker.broker_harness import Harness
 from tests.support.broker.durable_broker import DurableHarness
 from tests.support.broker.payloads import payloads
 from tests.support.broker.publishing import acknowledge, batch, published
+from tests.support.table import table
 
 
 @pytest.mark.uncovered
@@ -39,9 +40,9 @@ def _leave(harness: Harness, name: str, qos: int) -> None:
 
 
 @pytest.mark.uncovered
-@pytest.mark.parametrize("make", [Harness, DurableHarness])
-@pytest.mark.parametrize("n", [1, 2, 30])
-@pytest.mark.parametrize("qos", [1, 2])
+@table("make", [Harness, DurableHarness])
+@table("n", [1, 2, 30])
+@table("qos", [1, 2])
 def test_a_batch_waits_for_everyone_who_is_away(make: type[Harness], qos: int, n: int) -> None:
     harness = make()
     for name in ("one", "two"):

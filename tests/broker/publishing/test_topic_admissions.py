@@ -18,6 +18,7 @@ from gateway.settings.storage import DurabilityRule
 from tests.support.broker.broker_harness import Harness
 from tests.support.broker.inline import Inline
 from tests.support.broker.publishing import batch
+from tests.support.table import table
 
 ROUTE = Route(NOWHERE).size
 """Bytes of the route that all topics have to which nobody subscribes."""
@@ -181,7 +182,7 @@ def test_who_comes_to_a_topic_filter_gets_a_route_of_its_own(scene: Scene) -> No
 
 
 @pytest.mark.uncovered
-@pytest.mark.parametrize(
+@table(
     ("topic_filter", "left"),
     [
         ("a/b", ["a/c", "é"]),
@@ -192,8 +193,8 @@ def test_who_comes_to_a_topic_filter_gets_a_route_of_its_own(scene: Scene) -> No
         ("x/#", []),
     ],
 )
-@pytest.mark.parametrize("goes", [False, True])
-@pytest.mark.parametrize("others", [0, 15])
+@table("goes", [False, True])
+@table("others", [0, 15])
 def test_a_subscription_that_comes_or_goes_changes_routes(
     topic_filter: str, left: list[str], others: int, *, goes: bool
 ) -> None:
@@ -274,9 +275,9 @@ def test_whom_a_peer_to_peer_topic_names_is_known(addressee: str | None, *, p2p:
 
 
 @pytest.mark.uncovered
-@pytest.mark.parametrize("n", [1, 2, 100])
-@pytest.mark.parametrize("qos", [0, 1, 2])
-@pytest.mark.parametrize("topic", ["a/b", "$SYS/x", "x/p2p/c", "full"])
+@table("n", [1, 2, 100])
+@table("qos", [0, 1, 2])
+@table("topic", ["a/b", "$SYS/x", "x/p2p/c", "full"])
 def test_each_message_is_a_hit_or_a_miss(n: int, qos: int, topic: str) -> None:
     harness = Harness(BrokerSettings(p2p=True, maximum_queued_messages=1))
     client = harness.persistent("away")

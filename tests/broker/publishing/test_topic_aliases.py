@@ -8,6 +8,7 @@ from gateway.mqtt.reason_codes import ReasonCode
 from gateway.settings.broker import BrokerSettings
 from tests.support.broker.aliases import TOPIC, subscriber, taken
 from tests.support.broker.broker_harness import Harness
+from tests.support.table import table
 
 
 def with_alias(topic: str, alias: int) -> Publish:
@@ -18,9 +19,9 @@ def with_alias(topic: str, alias: int) -> Publish:
 
 
 @pytest.mark.uncovered
-@pytest.mark.parametrize("maximum", [0, 3])
-@pytest.mark.parametrize("topic", ["", TOPIC])
-@pytest.mark.parametrize("over", [0, 1, 65_535])
+@table("maximum", [0, 3])
+@table("topic", ["", TOPIC])
+@table("over", [0, 1, 65_535])
 def test_an_alias_out_of_range_is_invalid(maximum: int, topic: str, over: int) -> None:
     harness = Harness(BrokerSettings(topic_alias_maximum=maximum))
     client = harness.connect()

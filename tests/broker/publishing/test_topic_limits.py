@@ -16,6 +16,7 @@ from gateway.mqtt.reason_codes import ReasonCode
 from gateway.mqtt.topics import TopicLimits
 from gateway.settings.broker import MAXIMUM_TOPIC_LEVELS, BrokerSettings
 from tests.support.broker.broker_harness import Harness
+from tests.support.table import table
 
 INVALID = ReasonCode.TOPIC_NAME_INVALID
 REFUSED = "tidegate/refused/topic_names"
@@ -37,7 +38,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("topic", "fault"), CASES)
+@table(("topic", "fault"), CASES)
 def test_fault(topic: str, fault: str) -> None:
     assert TopicLimits(3, 12).fault(topic) == fault
 

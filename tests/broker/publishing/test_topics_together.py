@@ -48,9 +48,9 @@ def spans(harness: Harness, name: str) -> list[int]:
     return [span.count for span in harness.session(name).queue]
 
 
-@pytest.mark.parametrize("properties", [None, Properties(content_type="t")])
-@pytest.mark.parametrize("qos", [0, 1, 2])
-@pytest.mark.parametrize("version", [MQTT_3_1_1, MQTT_5])
+@table("properties", [None, Properties(content_type="t")])
+@table("qos", [0, 1, 2])
+@table("version", [MQTT_3_1_1, MQTT_5])
 def test_everybody_gets_each_with_its_topic(
     version: int, qos: int, properties: Properties | None
 ) -> None:

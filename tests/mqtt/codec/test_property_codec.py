@@ -29,7 +29,7 @@ def test_a_flag_is_0_or_1(identifier: int, value: int) -> None:
         assert raised.value.reason == f"{row.name} {value}; it must be 0 or 1"
 
 
-@pytest.mark.parametrize(
+@table(
     ("packet", "raw", "name", "reason_code"),
     [
         (PacketType.CONNECT, b"\x21\x00\x00", "receive_maximum", 0x82),

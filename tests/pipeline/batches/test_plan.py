@@ -5,6 +5,7 @@ from pipeline.errors import PipelineError
 from pipeline.settings import BatchSize
 from pipeline.tables.damage import Damaged
 from pipeline.tables.state import Mark
+from tests.support.table import table
 
 A, B, GONE = "a", "b", "gone"
 
@@ -36,7 +37,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("wrong", "new", "files", "expected"), CASES, ids=range(len(CASES)))
+@table(("wrong", "new", "files", "expected"), CASES, ids=range(len(CASES)))
 def test_the_plan(
     wrong: list[Damaged], new: tuple[str, ...], files: tuple[str, ...], expected: Plan
 ) -> None:

@@ -1,9 +1,8 @@
 """Clock records to corrections of numbers."""
 
-import pytest
-
 from pipeline.clock.record import ClockRecord
 from pipeline.clock.spans import corrections
+from tests.support.table import table
 
 END = 2**63 - 1
 
@@ -58,7 +57,7 @@ CASES: list[tuple[list[ClockRecord], list[tuple[str, int, int, int, int]]]] = [
 ]
 
 
-@pytest.mark.parametrize(("records", "expected"), CASES, ids=range(len(CASES)))
+@table(("records", "expected"), CASES, ids=range(len(CASES)))
 def test_the_best_record_of_each_span_holds(
     records: list[ClockRecord], expected: list[tuple[str, int, int, int, int]]
 ) -> None:

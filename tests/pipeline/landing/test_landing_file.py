@@ -1,7 +1,6 @@
 import io
 import json
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -9,6 +8,7 @@ from pipeline.landing.landing_file import RAW_BYTES_MAX, LandingName, parse_name
 from pipeline.records import reasons
 from pipeline.tables.columns import QUARANTINE, names
 from tests.support.disk.landing_files import EPOCH, GATEWAY, name_for, record, text_of
+from tests.support.table import table
 
 THREE = [record(seq) for seq in (1, 2, 3)]
 
@@ -45,7 +45,7 @@ NAMES = [
 ]
 
 
-@pytest.mark.parametrize(("name", "parts"), NAMES)
+@table(("name", "parts"), NAMES)
 def test_a_name_says_where_the_lines_belong(name: str, parts: tuple[object, ...] | None) -> None:
     assert parse_name(name) == (None if parts is None else LandingName(*parts))  # type: ignore[arg-type]  # the table's columns have different types
 
@@ -75,7 +75,7 @@ ENDS = [
 ]
 
 
-@pytest.mark.parametrize(("end", "seqs", "faults"), ENDS, ids=range(len(ENDS)))
+@table(("end", "seqs", "faults"), ENDS, ids=range(len(ENDS)))
 def test_the_name_says_how_many_lines_there_must_be(
     end: bytes, seqs: list[object], faults: list[object]
 ) -> None:

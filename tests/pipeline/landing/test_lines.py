@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.landing.lines import Line, read_lines
+from tests.support.table import table
 
 
 def whole(number: int, content: bytes) -> Line:
@@ -24,7 +25,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("content", "lines"), CASES, ids=range(len(CASES)))
+@table(("content", "lines"), CASES, ids=range(len(CASES)))
 def test_lines_of_at_most_eight_bytes(content: bytes, lines: list[Line]) -> None:
     assert list(read_lines(io.BytesIO(content), limit=8)) == lines
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import pipeline.records.batch as batch_module
 from pipeline.records.batch import BatchError, read_batch
+from tests.support.table import table
 
 LINE = (
     b'{"epoch":"00a1b2c3d4","stream":"main","seq":1,"time":1763740000000,"topic":"a","text":"x"}\n'
@@ -41,7 +42,7 @@ def test_fields_that_were_left_out_have_their_values() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@table(
     ("payload", "reason"),
     [
         (b"", "version missing"),

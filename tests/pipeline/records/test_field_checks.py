@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from pipeline.records import field_checks
 from pipeline.records.field_checks import Check, FieldError, integer, matching
+from tests.support.table import table
 
 SMALL = integer(1, 9)
 HEX = matching("[0-9a-f]{2}", "2 hex digits")
@@ -54,12 +55,12 @@ BAD: list[tuple[Check, object, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("check", "value", "column"), GOOD)
+@table(("check", "value", "column"), GOOD)
 def test_a_right_value_gives_the_column(check: Check, value: object, column: object) -> None:
     assert check(value) == column
 
 
-@pytest.mark.parametrize(("check", "value", "words"), BAD, ids=range(len(BAD)))
+@table(("check", "value", "words"), BAD, ids=range(len(BAD)))
 def test_a_wrong_value_is_named(check: Check, value: object, words: str) -> None:
     with pytest.raises(FieldError, match=words):
         check(value)

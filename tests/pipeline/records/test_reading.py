@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from pipeline.records.fast_reading import read_body
 from pipeline.records.reading import Reading, decode, decode_slowly, series_of
 from tests.pipeline.records.test_fast_record import VALUES
+from tests.support.table import table
 
 TOPIC = "sensors/n1/temperature"
 
@@ -75,14 +76,14 @@ OTHERS = [
 ]
 
 
-@pytest.mark.parametrize(("payload", "reading"), READINGS, ids=range(len(READINGS)))
+@table(("payload", "reading"), READINGS, ids=range(len(READINGS)))
 def test_a_reading_is_decoded(payload: bytes, reading: Reading) -> None:
     assert decode(TOPIC, payload) == reading
     several = reading._replace(instance="28ff641e")
     assert decode(f"{TOPIC}/28ff641e", payload) == several
 
 
-@pytest.mark.parametrize(("topic", "payload", "reading"), OTHERS, ids=range(len(OTHERS)))
+@table(("topic", "payload", "reading"), OTHERS, ids=range(len(OTHERS)))
 def test_anything_else_keeps_its_text(topic: str, payload: bytes, reading: Reading) -> None:
     assert decode(topic, payload) == reading
 

@@ -6,6 +6,7 @@ from pipeline.records import reasons
 from pipeline.records.record import FIELDS, INT64_MAX, INT64_MIN, NOTHING, read_record
 from pipeline.tables.columns import RECORD, names
 from tests.support.disk.landing_files import ABSENT, EPOCH, GATEWAY, TIME, reading, record
+from tests.support.table import table
 
 FAULTS: list[tuple[dict[str, object], str, str]] = [
     ({"gateway_id": ABSENT}, reasons.KEY_INCOMPLETE, "gateway_id is missing"),
@@ -90,7 +91,7 @@ def test_a_record_gives_all_columns() -> None:
 
 
 @pytest.mark.uncovered
-@pytest.mark.parametrize(("changes", "reason", "words"), FAULTS, ids=range(len(FAULTS)))
+@table(("changes", "reason", "words"), FAULTS, ids=range(len(FAULTS)))
 def test_a_fault_has_its_reason_and_leaves_the_right_fields(
     changes: dict[str, object], reason: str, words: str
 ) -> None:
@@ -104,7 +105,7 @@ def test_a_fault_has_its_reason_and_leaves_the_right_fields(
     assert dict(zip(FIELDS, values, strict=True)) == expected
 
 
-@pytest.mark.parametrize(("line", "reason"), NO_RECORDS)
+@table(("line", "reason"), NO_RECORDS)
 def test_what_is_no_object_gives_no_field(line: bytes, reason: str) -> None:
     values, fault = read_record(line)
     assert values is NOTHING

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.records.strict_json import DIGITS_MAX, NotJsonError, parse
+from tests.support.table import table
 
 GOOD = [
     (b"{}", {}),
@@ -35,12 +36,12 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("text", "value"), GOOD)
+@table(("text", "value"), GOOD)
 def test_json_gives_its_value(text: bytes, value: object) -> None:
     assert parse(text) == value
 
 
-@pytest.mark.parametrize(("text", "words"), BAD, ids=range(len(BAD)))
+@table(("text", "words"), BAD, ids=range(len(BAD)))
 def test_anything_else_is_refused_with_the_place(text: bytes, words: str) -> None:
     with pytest.raises(NotJsonError, match=words):
         parse(text)

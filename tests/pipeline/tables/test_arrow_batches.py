@@ -3,6 +3,7 @@ import pytest
 
 from pipeline.tables import arrow_batches
 from pipeline.tables.arrow_batches import record_batches
+from tests.support.table import table
 
 SCHEMA = pa.schema([("number", pa.int64()), ("content", pa.binary())])
 
@@ -24,7 +25,7 @@ CASES: list[tuple[list[bytes | None], list[int]]] = [
 ]
 
 
-@pytest.mark.parametrize(("contents", "sizes"), CASES, ids=range(len(CASES)))
+@table(("contents", "sizes"), CASES, ids=range(len(CASES)))
 def test_a_batch_ends_at_its_bounds(contents: list[bytes | None], sizes: list[int]) -> None:
     rows = list(enumerate(contents))
     batches = list(record_batches(rows, SCHEMA))

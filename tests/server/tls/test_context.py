@@ -11,6 +11,7 @@ from gateway.config.errors import ConfigurationError
 from gateway.server.tls.context import common_name, server_context
 from gateway.settings.listener import ListenerSettings
 from tests.support.processes.certificates import Authority, Pair
+from tests.support.table import table
 
 
 @pytest.fixture
@@ -110,7 +111,7 @@ def subject(*attributes: tuple[str, str]) -> dict[str, Any]:
     return {"subject": tuple((attribute,) for attribute in attributes)}
 
 
-@pytest.mark.parametrize(
+@table(
     ("certificate", "name"),
     [
         (None, None),

@@ -4,6 +4,7 @@ import math
 import pytest
 
 from gateway.storage.engine.writer import CommitDue
+from tests.support.table import table
 
 DELAY = 0.005
 
@@ -18,7 +19,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("asked", "earliest"), CASES)
+@table(("asked", "earliest"), CASES)
 async def test_the_earliest_time_that_is_asked_for_holds(
     asked: list[float], earliest: float
 ) -> None:

@@ -18,6 +18,7 @@ from gateway.storage.ledger.range import (
 from gateway.storage.outbox.row import (
     Outcome,
 )
+from tests.support.table import table
 
 
 def _range(
@@ -31,7 +32,7 @@ def _said(ranges: list[LedgerRange]) -> list[tuple[int, int, str, str]]:
     return [(each.first, each.last, each.outcome.value, each.reason) for each in ranges]
 
 
-@pytest.mark.parametrize(
+@table(
     ("ranges", "expected"),
     [
         ([_range(1, 3), _range(4, 9)], [(1, 9, "filtered", "0@a")]),

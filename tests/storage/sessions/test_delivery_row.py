@@ -21,6 +21,7 @@ from tests.support.disk.batch_rows import (
     rows,
     sent,
 )
+from tests.support.table import table
 
 END = COUNT + 1
 
@@ -38,9 +39,9 @@ def remembered(harness: DurableHarness) -> tuple[int, int, int]:
 
 
 @pytest.mark.uncovered
-@pytest.mark.parametrize("crash", [False, True])
-@pytest.mark.parametrize("version", [MQTT_3_1_1, MQTT_5])
-@pytest.mark.parametrize("count", [1, 2, 100])
+@table("crash", [False, True])
+@table("version", [MQTT_3_1_1, MQTT_5])
+@table("count", [1, 2, 100])
 def test_a_batch_is_one_row_until_all_is_acknowledged(
     version: int, crash: bool, count: int
 ) -> None:

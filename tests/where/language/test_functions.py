@@ -1,7 +1,6 @@
 import math
 from fractions import Fraction
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -85,7 +84,7 @@ def test_every_type_name_has_a_cast() -> None:
     assert set(TYPE_NAMES.values()) == set(CASTS)
 
 
-@pytest.mark.parametrize("value", [None, True, 1, 1.5, "x", {}, []])
+@table("value", [None, True, 1, 1.5, "x", {}, []])
 def test_unchanged(value: Value) -> None:
     assert unchanged(value) is value
 

@@ -1,9 +1,8 @@
 """Expressions that are hardly meant so, and those that look like them."""
 
-import pytest
-
 from gateway.where.language.likely_mistakes import likely_mistakes
 from gateway.where.rule import compile_rule
+from tests.support.table import table
 
 MISTAKES = {
     'payload.state = "ON"': "\"ON\" is a name, and NULL where there is none of it: a text is 'ON'",
@@ -28,7 +27,7 @@ MISTAKES = {
 }
 
 
-@pytest.mark.parametrize(("text", "told"), MISTAKES.items(), ids=MISTAKES)
+@table(("text", "told"), MISTAKES.items(), ids=MISTAKES)
 def test_a_likely_mistake_is_told_once(text: str, told: str) -> None:
     (mistake,) = likely_mistakes(text, compile_rule(text).expression)
     assert told in mistake

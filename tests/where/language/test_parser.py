@@ -174,7 +174,7 @@ def test_limit(text: str, position: int | None) -> None:
     assert position in (None, caught.value.position)
 
 
-@pytest.mark.parametrize(
+@table(
     "text",
     [
         "é" * 2048,

@@ -1,7 +1,5 @@
 """What is counted of an expression where a text's length adds to it."""
 
-import pytest
-
 from gateway.where.compile import compile_where
 from gateway.where.language import work
 from gateway.where.language.expression import walk
@@ -57,7 +55,7 @@ def test_like(pattern: str, each: int | None) -> None:
     assert (None if count is None else count("x" * 2_000) // 2_000) == each
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "long"),
     [
         ("payload.a = 1 AND qos > 1", False),

@@ -104,7 +104,7 @@ def many(count: int, text: str, separator: str) -> str:
     return separator.join(text.format(2 * place, 2 * place + 1) for place in range(count))
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "residual"),
     [
         ("CHANGED(a)", "CHANGED(a)"),
