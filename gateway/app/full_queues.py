@@ -76,12 +76,12 @@ class FullQueues:
         names = ", ".join(f"{each[:SHOWN]!r} ({self._lost[each]:,})" for each in named)
         more = len(self._lost) - len(named)
         others = f" and {more:,} others" if more else ""
-        self.text = f"messages are given up for clients that do not fetch them: {names}{others}"
+        self.text = f"messages are dropped for clients that do not fetch them: {names}{others}"
         self._run.alarm(ALARM, self.text)
 
     def _end(self) -> None:
         logger.warning(
-            "queues have room again: meanwhile %d messages were given up for %d clients",
+            "queues have capacity again: meanwhile %d messages were dropped for %d clients",
             sum(self._lost.values()),
             len(self._lost),
         )

@@ -234,7 +234,7 @@ class ClientTransport:
         try:
             self._disconnected()
         except Exception:  # the same border
-            logger.exception("unexpected error when a client left")
+            logger.exception("unexpected error when a client disconnected")
             self._turn.broker.counters.add("tidegate/clients/errors")
         self._on_lost(self)
         self._check_time()

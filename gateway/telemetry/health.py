@@ -65,7 +65,7 @@ def refusing(writer: Writer) -> str:
     if writer.refuses:
         return f"{writer.refuses}: publishers are refused"
     if writer.attempts.failing:
-        return "the database takes no more: publishers are refused"
+        return "the database cannot be written: publishers are refused"
     if writer.attempts.disk_full:
         return "the disk is full: publishers are refused"
     if writer.full:

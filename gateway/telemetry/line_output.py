@@ -91,6 +91,6 @@ class LineOutput(WithoutLock, logging.StreamHandler[HeldLines]):
 
     def _gap(self, count: int) -> str:
         """Return the line that replaces dropped ones."""
-        text = "log lines dropped here, since standard error took none: %d"
+        text = "log lines dropped here, since standard error accepted none: %d"
         record = logging.LogRecord(__name__, logging.WARNING, "", 0, text, (count,), None)
         return self.format(record) + self.terminator

@@ -215,7 +215,7 @@ class Down:
             self._counters.add("tidegate/uplink/down_dropped")
         else:
             if forced:
-                logger.warning("%.80r goes without waiting to who has room", publish.topic)
+                logger.warning("%.80r is delivered only to receivers with capacity", publish.topic)
             self._counters.add("tidegate/uplink/down")
         return True
 

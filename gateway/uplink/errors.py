@@ -41,7 +41,7 @@ class FetchAgainError(LinkError):
     """A new connection fetches refused messages from the fleet's broker."""
 
     def __init__(self) -> None:
-        super().__init__("connecting anew for what came down and was refused", End.RENEWED)
+        super().__init__("reconnecting for messages that were refused here", End.RENEWED)
 
 
 class TakenOverError(LinkError):
@@ -114,10 +114,10 @@ CERTIFICATE_FAULTS = {
 TLS_FAULTS = {
     "WRONG_VERSION_NUMBER": "what answers speaks no TLS: a port for mqtt:// or ws://?",
     "UNSUPPORTED_PROTOCOL": "it has no version of TLS that is used here, 1.2 or 1.3",
-    "TLSV1_ALERT_PROTOCOL_VERSION": "it takes no version of TLS that is used here, 1.2 or 1.3",
+    "TLSV1_ALERT_PROTOCOL_VERSION": "it supports no version of TLS that is used here, 1.2 or 1.3",
     "TLSV13_ALERT_CERTIFICATE_REQUIRED": "it wants a certificate: set tls_certificate",
     "TLSV1_ALERT_UNKNOWN_CA": "it does not trust the authority of tls_certificate",
-    "SSLV3_ALERT_BAD_CERTIFICATE": "it does not take tls_certificate",
+    "SSLV3_ALERT_BAD_CERTIFICATE": "it does not accept tls_certificate",
     "SSLV3_ALERT_CERTIFICATE_EXPIRED": "tls_certificate has expired, it says",
     "TLSV1_ALERT_NO_APPLICATION_PROTOCOL": "it speaks no protocol that alpn names",
 }

@@ -15,7 +15,7 @@ from tests.support.clocks import ManualClock
 from tests.support.gateway_here import Gateway
 from tests.support.ports import free_port
 
-BEGIN = "messages are given up for clients that do not fetch them: "
+BEGIN = "messages are dropped for clients that do not fetch them: "
 
 
 async def test_the_alarm_names_who_loses_most_and_ends_with_room(
@@ -64,10 +64,10 @@ async def test_the_alarm_names_who_loses_most_and_ends_with_room(
         full.check()
         names = ", ".join(f"'{number:04}' (1)" for number in range(NAMED))
         assert alarms[4:] == [f"queue_full:{BEGIN}{names} and 995 others"]
-    lines = [record.message for record in caplog.records if "given up" in record.message]
+    lines = [record.message for record in caplog.records if "dropped" in record.message]
     assert lines == [
         f"{BEGIN}'a' (2)",
         f"{BEGIN}'a' (1,003), 'b' (5)",
-        "queues have room again: meanwhile 1008 messages were given up for 2 clients",
+        "queues have capacity again: meanwhile 1008 messages were dropped for 2 clients",
         f"{BEGIN}{names} and 995 others",
     ]

@@ -98,7 +98,7 @@ async def test_health(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(attempts, "_recovered", lambda: None)  # by a commit of these moments
     attempts.failing = True
     status, _, text = await asked.get("/healthz")
-    assert (status, text) == (503, "the database takes no more: publishers are refused\n")
+    assert (status, text) == (503, "the database cannot be written: publishers are refused\n")
     assert (await asked.get("/readyz"))[0] == 503
     assert await asked.get("/livez") == (200, "text/plain; charset=utf-8", "ok\n")
     attempts.failing, storage.refuses = False, "the database is damaged"

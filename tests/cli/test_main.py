@@ -127,7 +127,7 @@ def test_check_says_what_gives_up_acknowledged_messages(
     path.write_text(f"{text}when_full = 'drop-oldest'\n")
     assert main(["check", str(path)]) == 0
     warning, verdict = capsys.readouterr().out.splitlines()
-    assert warning.startswith(f'{path}: warning: {key}: "drop-oldest" gives up')
+    assert warning.startswith(f'{path}: warning: {key}: "drop-oldest" drops')
     assert verdict == f"{path}: ok"
 
 

@@ -212,7 +212,7 @@ def test_rules_that_are_not_known_any_more(
     assert main(["why", f"{epoch}.main.3", "--data", str(data)]) == 0
     assert told(capsys)[:2] == ["rule 0: FALSE", "rule 1 on s/#: TRUE"]
     assert main(["why", f"{epoch}.main.3", "--data", str(data)]) == 0
-    assert "  but had no room to remember this one (state_overflow)" in told(capsys)
+    assert "  but had no space to remember this one (state_overflow)" in told(capsys)
     (tmp_path / "tidegate.db").unlink()
     data = copy(gateway, tmp_path, "DELETE FROM history_rules")
     assert main(["why", f"{epoch}.all.3", "--data", str(data)]) == 0

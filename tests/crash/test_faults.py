@@ -113,7 +113,7 @@ async def test_nothing_is_acknowledged_while_the_disk_refuses(
             await until_figure(gateway, "tidegate/storage/failures", failures + 1)
             assert [kept(publisher) for publisher in publishers] == before
             assert strace.injected > 1
-            assert "takes no more" in await retained(gateway.port, ALARM)
+            assert "cannot be written" in await retained(gateway.port, ALARM)
             assert gateway.process is not None
             gateway.process.kill()  # before the disk is well again
         assert [kept(publisher) for publisher in publishers] == before
@@ -222,7 +222,7 @@ async def test_a_fault_that_passes_does_not_cost_the_write_ahead_log(
 
     strace counts the calls of each thread, so that the thread of the database meets the same faults
     in what the start writes: that is tried again. With two of them the gateway is in memory first,
-    and starts anew as soon as the disk takes a database.
+    and restarts as soon as the disk takes a database.
     """
     gateway = make_gateway(OUTBOX_FIRST)
     files = [*database_files(gateway.data), gateway.data / "tidegate.db-journal"]
@@ -239,7 +239,7 @@ async def test_a_fault_that_passes_does_not_cost_the_write_ahead_log(
 
 
 async def _durability(gateway: GatewayProcess) -> str:
-    """Return the figure, "" while the gateway starts anew."""
+    """Return the figure, "" while the gateway restarts."""
     try:
         return await retained(gateway.port, "$SYS/broker/tidegate/storage/durability")
     except (OSError, EndedError):

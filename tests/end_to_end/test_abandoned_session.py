@@ -88,7 +88,7 @@ def test_nobody_waits_for_who_does_not_come_back(tmp_path: Path, version: str) -
         gateway.start()
         stays = ("-c", "-q", "1", "-t", "mine", "-C", "1", "-W", str(int(SECONDS)))
         assert here.run("mosquitto_sub", "-i", "bystander", *stays) == "for the bystander\n"
-        lines_of_log = [line for line in gateway.log().split("\n") if "are given up for" in line]
+        lines_of_log = [line for line in gateway.log().split("\n") if "are dropped for" in line]
         assert 1 <= len(lines_of_log) <= 3
         assert "refused" not in gateway.log()
     finally:

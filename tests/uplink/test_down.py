@@ -164,7 +164,7 @@ async def test_one_full_queue_does_not_keep_it_from_all_others(
     scene.later.pop()()
     scene.commit()
     assert (scene.forced[-2:], scene.acknowledged) == ([True, False], [1, 2])
-    assert caplog.text.count("goes without waiting to who has room") == 1
+    assert caplog.text.count("is delivered only to receivers with capacity") == 1
 
 
 async def test_more_than_waits_stays_with_the_fleet(

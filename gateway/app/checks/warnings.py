@@ -145,7 +145,7 @@ def drop_warnings(configuration: Configuration) -> list[str]:
     policy = configuration.broker.queue_when_full
     warnings = []
     if policy == "drop-oldest":
-        text = f'"{policy}" gives up acknowledged messages of clients that are away too long'
+        text = f'"{policy}" drops acknowledged messages of clients that are disconnected too long'
         warnings.append(f"broker.queue_when_full: {text}")
     elif policy == "reject":
         text = f'"{policy}" has publishers refused while one client that is away has a full queue'
@@ -163,19 +163,19 @@ def drop_warnings(configuration: Configuration) -> list[str]:
 def _warnings_of_stream(key: str, stream: StreamSettings) -> list[str]:
     warnings = _warnings(key, stream)
     if stream.mode == "latest":
-        warnings.append(f'{key}.mode: "latest" gives up messages for newer ones of their topic')
+        warnings.append(f'{key}.mode: "latest" drops messages for newer ones of their topic')
     if stream.mode == "expire":
-        warnings.append(f'{key}.mode: "expire" gives up messages after {stream.expire_after} s')
+        warnings.append(f'{key}.mode: "expire" drops messages after {stream.expire_after} s')
     return warnings
 
 
 def _warnings(key: str, config: OutboxSettings | StreamSettings) -> list[str]:
     warnings = []
     if config.when_full in ("drop-oldest", "drop-lowest-priority"):
-        text = f'"{config.when_full}" gives up acknowledged messages for want of room'
+        text = f'"{config.when_full}" drops acknowledged messages when full'
         warnings.append(f"{key}.when_full: {text}")
     if config.maximum_age:
-        text = f"acknowledged messages are given up after {config.maximum_age} s"
+        text = f"acknowledged messages are dropped after {config.maximum_age} s"
         warnings.append(f"{key}.maximum_age: {text}")
     return warnings
 

@@ -22,9 +22,9 @@ RETRY_SECONDS = 5.0
 REPORT_SECONDS = 1.0
 """Seconds between the alarm and the end, so that connected clients receive it."""
 
-RESCUED = "{fault}: all that was in the database is in a new file, and the gateway starts anew"
-SALVAGED = "{fault}: the gateway starts anew, and salvages what can be read"
-LOST = "{fault}, and it cannot be written anew ({error}): publishers are refused until it can"
+RESCUED = "{fault}: all that was in the database is in a new file, and the gateway restarts"
+SALVAGED = "{fault}: the gateway restarts, and salvages what can be read"
+LOST = "{fault}, and it cannot be written again ({error}): publishers are refused until it can"
 
 
 def watch_files(run: Run, storage: Storage, folder: DataFolder) -> "FileWatch | None":

@@ -22,13 +22,13 @@ MS = 1000
 
 CHECK_SECONDS = 5.0
 """Seconds between two checks whether the disk accepts a database."""
-REFUSES = "the disk took nothing at the start"
+REFUSES = "the disk could not be written at the start"
 READ_ONLY = (
     "{reason}: everything is kept in memory only, and what was acknowledged is gone with the next"
     " stop; when the folder can be written again, restart the gateway"
 )
 WAITS = (
-    "{reason}: publishers are refused until the disk takes something; then the gateway starts anew"
+    "{reason}: publishers are refused until the disk can be written; then the gateway restarts"
     " with what is on it"
 )
 

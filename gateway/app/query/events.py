@@ -89,7 +89,7 @@ class EventLog:
         """Record that the gateway stops, and why; lasting events end with it."""
         now = self._clock.wall_ms()
         fault = self._run.fault
-        restarts = " and starts anew" if self._run.restarting else ""
+        restarts = " and restarts" if self._run.restarting else ""
         text = f"stopped because of a fault: {fault}" if fault else f"stopped as asked{restarts}"
         self._rows.add(Event(0, now, now, "error" if fault else "info", "stop", "gateway", text))
         for event in filter(None, [self._start, *self._open.values()]):

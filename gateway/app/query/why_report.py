@@ -256,7 +256,7 @@ def _parts(
     if explanation.stateful:
         yield f"  remembers {remembered} earlier messages here, rule epoch {result.rule_epoch}"
     if result.overflow:
-        yield "  but had no room to remember this one (state_overflow)"
+        yield "  but had no space to remember this one (state_overflow)"
 
 
 def subscribers(history: HistoryReader, message: Message, at: int | None) -> Iterator[str]:
@@ -316,7 +316,7 @@ def _delivery_state(
     waiting = outcomes.undelivered(client_id, message)
     if waiting is None:
         if outcomes.has_session(client_id):
-            return "not owed to its stored session any more: acknowledged, expired or dropped"
+            return "not pending for its stored session any more: acknowledged, expired or dropped"
         return "its session is not stored: nobody knows here whether it was acknowledged"
     if waiting.packet_id is None:
         return "waits in its session's queue"

@@ -123,7 +123,7 @@ def _broken(configuration: Configuration, load: Load, capacity: Capacity) -> Ite
     ages += [(f"stream {each.name}", each.maximum_age) for up in uplinks for each in up.streams]
     for whose, age in ages:
         if 0 < age < config.survive:
-            yield f"maximum_age of the {whose} gives messages up after {spell_seconds(age)}"
+            yield f"maximum_age of the {whose} drops messages after {spell_seconds(age)}"
     daily = load.rate * (config.expected_bytes or 0) * DAY
     for index, uplink in enumerate(uplinks):
         if uplink.budget is not None and uplink.batch is None and daily >= uplink.budget:

@@ -213,7 +213,7 @@ class LinkLines:
 
     def end(self) -> None:
         """End the link's events: it is rebuilt or removed."""
-        self._run.event.ends("link", self._name, "is made anew, or gone")
+        self._run.event.ends("link", self._name, "was rebuilt or removed")
 
     def check(self) -> None:
         """Log changes."""

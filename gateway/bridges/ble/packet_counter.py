@@ -47,7 +47,7 @@ class PacketCounter:
             self._warn(counter, last)
             return False
         if counter < last:
-            logger.warning("%s: counts its packets anew, from %d on", address, counter)
+            logger.warning("%s: restarts its packet counter, from %d on", address, counter)
         self._counters.remember(address, self._key, counter)
         self._together = {packet}
         self._rising.clear()

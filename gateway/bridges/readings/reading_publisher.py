@@ -109,7 +109,7 @@ class ReadingPublisher:
         code = services.publish(message)
         if code >= FAILURE:
             if self._is_new(code.name):
-                logger.warning("%s: readings are not taken: %s", self.client_id, code.name)
+                logger.warning("%s: readings are not accepted: %s", self.client_id, code.name)
             return False
         self.commit_within = message.commit_within
         services.counters.add_each(self._figures)

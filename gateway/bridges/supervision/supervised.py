@@ -166,7 +166,7 @@ class Supervised:
         finally:
             giving_up.cancel()
         if not work.done():
-            logger.error("%s: does not end; it is left behind", self.host.title)
+            logger.error("%s: does not end; it is abandoned", self.host.title)
             return False
         if work.cancelled():
             return False
@@ -200,7 +200,7 @@ class Supervised:
         work.cancel()
         _, pending = await asyncio.wait({work}, timeout=STOP_TIMEOUT)
         if pending:
-            logger.error("%s: does not end; it is left behind", self.host.title)
+            logger.error("%s: does not end; it is abandoned", self.host.title)
 
 
 def _load(modules: Iterable[str]) -> None:

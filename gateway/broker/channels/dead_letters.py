@@ -63,7 +63,7 @@ class DeadLetters:
         if settings.dead_letter_topic is None:
             figures.dropped += 1
             logger.warning(
-                "channel %s: a message on %.80r is given up%s after %d attempts",
+                "channel %s: a message on %.80r is dropped%s after %d attempts",
                 settings.share_name,
                 message.topic,
                 " as too large for its consumers" if letter.above else "",

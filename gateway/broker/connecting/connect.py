@@ -57,7 +57,7 @@ def _decide(
         admit(state, client, packet, instant)
     elif right is None:
         _release(client)
-        refusal = Refusal(ReasonCode.QUOTA_EXCEEDED, "there is no room now to look at a password")
+        refusal = Refusal(ReasonCode.QUOTA_EXCEEDED, "too many passwords wait to be checked")
         refuse(state, client, packet, refusal)
     else:
         state.counters.add("tidegate/access/logins_failed")

@@ -155,7 +155,7 @@ def _retained_capacity(state: State, publication: Publication, first: int, most:
         publication, first, most
     ):
         return most
-    state.refusals.reason = "there is no room for another retained message"
+    state.refusals.reason = "there is no space for another retained message"
     if shares.refuse_retained(publication.one(first)):
         state.refusals.reason = shares.refusal
     elif retained.accepts(publication.one(first)):

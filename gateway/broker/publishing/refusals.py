@@ -34,7 +34,7 @@ class Refusals:
     def for_disk(self) -> None:
         """Count a message that does not fit on the disk."""
         self._counters.add("tidegate/storage/rejected")
-        self.reason = "the disk takes no more"
+        self.reason = "the disk accepts no more messages"
 
     def for_share(self, session: Session, reason: str) -> None:
         """Count a message whose publisher has used up its share of what a session holds for all."""

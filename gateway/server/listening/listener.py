@@ -314,7 +314,7 @@ class Acceptor:
             sock.close()
 
     def _pause(self, error: OSError) -> None:
-        logger.error("no room for new connections: %s", error)
+        logger.error("no capacity for new connections: %s", error)
         self._watch(0)
         self._loop.call_later(PAUSE, self._watch, READ)
 

@@ -254,7 +254,7 @@ def _bring_to_form(connection: sqlite3.Connection) -> None:
             raise
         logger.warning("the database is used as it is: %s, and VACUUM failed: %s", found, error)
     else:
-        logger.info("the database was written anew with pages of %d bytes: %s", PAGE_BYTES, found)
+        logger.info("the database was rewritten with pages of %d bytes: %s", PAGE_BYTES, found)
 
 
 def _write_ahead(connection: sqlite3.Connection) -> None:

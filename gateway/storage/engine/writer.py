@@ -171,12 +171,12 @@ class CommitAttempts:
         self._on_failed()
         if not self.failing:
             self.failing = True
-            logger.critical("the database takes no more: %s; publishers are refused", error)
-            self._alarm(f"the database takes no more: {error}")
+            logger.critical("the database cannot be written: %s; publishers are refused", error)
+            self._alarm(f"the database cannot be written: {error}")
 
     def _recovered(self) -> None:
         self.failing = False
-        logger.warning("the database takes rows again")
+        logger.warning("the database can be written again")
         self._alarm("")
 
 

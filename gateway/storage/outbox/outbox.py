@@ -139,7 +139,7 @@ class Outbox:
     @property
     def refusal(self) -> str:
         """Why a message is refused now."""
-        return "the disk takes no more" if self._writer.full else "the outbox is full"
+        return "the disk accepts no more messages" if self._writer.full else "the outbox is full"
 
     def add(
         self,

@@ -133,5 +133,5 @@ def refusal_of(connack: ConnAck, version: int, *, bridge: bool = False) -> LinkE
         text = f"the fleet's broker refused the connection: {in_words(code)}"
         return LinkError(text, end_of(code))
     if connack.properties.maximum_qos == 0:
-        return LinkError("the fleet's broker takes QoS 0 only", lasting=True)
+        return LinkError("the fleet's broker supports QoS 0 only", lasting=True)
     return None

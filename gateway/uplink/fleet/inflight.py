@@ -224,13 +224,13 @@ class Inflight:
     def log_suspected(self, suspect: Suspect) -> None:
         """Log a message that was alone in flight when the connection ended, the first time."""
         if suspect.ends == 1 and suspect.sent.rows:
-            how = f"was alone on its way when the connection ended ({suspect.end})"
+            how = f"was alone in flight when the connection ended ({suspect.end})"
             self._log(-suspect.sent.rows[0].id, suspect.sent.rows[0], f"{how}: it is tried again")
 
     def reject_suspect(self, suspect: Suspect) -> None:
         """Reject a message that ended several connections while others passed."""
         end, sent = suspect.end, suspect.sent
-        times = f"{suspect.ends} connections ended ({end}) when it alone was on its way"
+        times = f"{suspect.ends} connections ended ({end}) when it alone was in flight"
         code = CODES.get(end, ReasonCode.UNSPECIFIED_ERROR)
         if sent.own is not None:
             logger.warning("a %s message is put off: %s", sent.own.suffix, times)
@@ -347,6 +347,6 @@ class Inflight:
         self._pacing.slow_down(now)
         if now >= self.held_until:
             self.held_until = now + self._hold.delay()
-            self.trouble = f"the fleet's broker takes no more for now (0x{code:02X})"
+            self.trouble = f"the fleet's broker accepts no more for now (0x{code:02X})"
         if self.refusals.is_first(rows[0].id):
             self.held_until = max(self.held_until, now + RETRY_FIRST)

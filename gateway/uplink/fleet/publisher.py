@@ -78,7 +78,7 @@ class Publisher:
         """Send the retained status message, if it is not too large for the server."""
         message = self._status(status)
         if self._too_large(message.size):
-            logger.warning("the fleet's broker takes no packet of the size of the status message")
+            logger.warning("the fleet's broker accepts no packet of the size of the status message")
             return
         self._inflight.sent(self._client.publish(message), Sent(message.size, status=status))
 
@@ -107,7 +107,7 @@ class Publisher:
             return
         maximum = self._limits.maximum_packet_size
         if maximum is not None and message.size > maximum:
-            problem = f"the fleet's broker takes no packet of {message.size:,} bytes"
+            problem = f"the fleet's broker accepts no packet of {message.size:,} bytes"
             self._inflight.defer(row, ReasonCode.PACKET_TOO_LARGE, problem)
             if self._aliases is not None:
                 self._aliases.close()  # an alias that this packet was to set is invalid

@@ -85,7 +85,7 @@ class DirectoryDestination:
             await self._collect(link)
             await self._land_all()
         except OSError as error:
-            raise LinkError(f"the landing folder takes nothing: {error}") from error
+            raise LinkError(f"the landing folder cannot be written: {error}") from error
         finally:
             await self._secure()
             self._prepared.clear()
@@ -145,7 +145,7 @@ class DirectoryDestination:
         self._outbox.end_turn()
         self._counters.add("tidegate/uplink/landing_put_back", len(rows))
         logger.critical(
-            "%s: an open landing file is gone and cannot be written anew (%s): its %d messages are"
+            "%s: an open landing file is gone and cannot be written again (%s): its %d messages are"
             " back in the outbox, and land when the folder can be written",
             self._folder,
             error,

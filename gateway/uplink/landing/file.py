@@ -88,7 +88,7 @@ class LandingFile:
         if self._is_in_place():
             return
         if self._identity is not None:
-            logger.critical("%s was deleted, renamed or changed: it is written anew", self._path)
+            logger.critical("%s was deleted, renamed or changed: it is written again", self._path)
         settings = self._settings
         lines = (landing_line(row, settings, received=received) for row, received in self._rows)
         hidden = self._path.with_name(self._path.name.removesuffix(OPEN) + TEMPORARY)

@@ -1,4 +1,4 @@
-"""A gateway whose disk took nothing at the start waits for it, and starts anew."""
+"""A gateway whose disk took nothing at the start waits for it, and restarts."""
 
 import asyncio
 from contextlib import AsyncExitStack

@@ -46,7 +46,7 @@ async def test_what_deserves_a_look_is_told_once(changing: Changing) -> None:
     await changing.start(uplink)
     drops = uplink + '[outbox]\nwhen_full = "drop-oldest"\n'
     (warning,) = (await changing.reload(drops))["warnings"]
-    assert warning.startswith('outbox.when_full: "drop-oldest" gives up acknowledged messages')
+    assert warning.startswith('outbox.when_full: "drop-oldest" drops acknowledged messages')
     assert (await changing.reload(drops + "[log]\nserver = 'info'\n"))["warnings"] == []
 
 

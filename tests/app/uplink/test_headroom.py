@@ -89,11 +89,11 @@ def test_a_promise_that_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[st
 BROKEN = [
     ('maximum_bytes = "64MiB"\n', "", "maximum_bytes leaves 50.3 MB for rows: that is 18."),
     ("maximum_messages = 86400\n", "", "maximum_messages is 86400: that is 12.0 h"),
-    ('maximum_age = "6d"\n', "", "maximum_age of the outbox gives messages up after 6.0 days"),
+    ('maximum_age = "6d"\n', "", "maximum_age of the outbox drops messages after 6.0 days"),
     (
         "",
         '[[uplink.stream]]\nname = "main"\nmaximum_age = "1h"\n',
-        "maximum_age of the stream main gives messages up after 60.0 min",
+        "maximum_age of the stream main drops messages after 60.0 min",
     ),
     (
         "",

@@ -94,12 +94,12 @@ def test_without_a_word_the_fleet_alone_misses_what_has_no_room(tmp_path: Path) 
 
 def test_what_gives_up_acknowledged_messages_is_said(tmp_path: Path) -> None:
     assert drop_warnings(configuration(tmp_path, CONFIG)) == [
-        'outbox.when_full: "drop-lowest-priority" gives up acknowledged messages for want of room',
-        "outbox.maximum_age: acknowledged messages are given up after 604800 s",
-        "uplink.stream[1].maximum_age: acknowledged messages are given up after 3600 s",
-        'uplink.stream[1].mode: "latest" gives up messages for newer ones of their topic',
-        'uplink.stream[2].when_full: "drop-oldest" gives up acknowledged messages for want of room',
-        'uplink.stream[2].mode: "expire" gives up messages after 90 s',
+        'outbox.when_full: "drop-lowest-priority" drops acknowledged messages when full',
+        "outbox.maximum_age: acknowledged messages are dropped after 604800 s",
+        "uplink.stream[1].maximum_age: acknowledged messages are dropped after 3600 s",
+        'uplink.stream[1].mode: "latest" drops messages for newer ones of their topic',
+        'uplink.stream[2].when_full: "drop-oldest" drops acknowledged messages when full',
+        'uplink.stream[2].mode: "expire" drops messages after 90 s',
     ]
 
 
@@ -109,7 +109,7 @@ def test_what_gives_up_acknowledged_messages_is_said(tmp_path: Path) -> None:
         ("drop-newest", []),
         (
             "drop-oldest",
-            ['"drop-oldest" gives up acknowledged messages of clients that are away too long'],
+            ['"drop-oldest" drops acknowledged messages of clients that are disconnected too long'],
         ),
         (
             "reject",

@@ -209,7 +209,7 @@ async def test_a_bridge_that_does_not_end_is_left_behind(
     async with supervising(gateway, config(Script(deaf).kind())):
         await until(lambda: gateway.figure("test/a/state") == "open")
     free.set()
-    assert "test a: does not end; it is left behind" in caplog.text
+    assert "test a: does not end; it is abandoned" in caplog.text
 
 
 async def test_only_what_changed_is_started_again(gateway: Gateway) -> None:

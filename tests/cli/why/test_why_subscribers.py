@@ -128,5 +128,5 @@ def test_what_a_stored_session_is_owed(
     script = f"{TABLES} UPDATE delivery SET packet_id = {packet_id}, released = {released};"
     lines = told(capsys, f"{epoch}.main.2", "--data", changed(script))
     assert f"  {state}" in lines
-    done = "  not owed to its stored session any more: acknowledged, expired or dropped"
+    done = "  not pending for its stored session any more: acknowledged, expired or dropped"
     assert lines.count(done) == 2

@@ -34,7 +34,7 @@ async def test_a_full_disk_refuses_until_there_is_room_and_loses_nothing(
     store.writer.add(INSERT, ("later", 1))
     store.writer.hand_over()
     assert store.writer.commit_number() == 2
-    assert store.alarms == ["the database takes no more: database or disk is full"]
+    assert store.alarms == ["the database cannot be written: database or disk is full"]
     assert [record.levelname for record in caplog.records] == ["CRITICAL"]  # once, not each time
 
     await _free_the_disk(store)

@@ -31,7 +31,7 @@ async def test_a_passing_refusal_is_tried_again_after_a_while(
         before = len(fleet_broker.data)  # live rows wait as well while it asks to be left alone
         await until(lambda: store.outbox.rows == 0)
         assert store.counters.values["tidegate/uplink/error"] == ""
-    assert error == f"the fleet's broker takes no more for now (0x{code:02X})"
+    assert error == f"the fleet's broker accepts no more for now (0x{code:02X})"
     assert before == 3
     assert numbers_of(fleet_broker) == [1, 2, 3, 1, 2, 3, 4, 5]
     resent = ["resent" in dict(publish.properties.user_properties) for publish in fleet_broker.data]
@@ -139,7 +139,7 @@ async def test_a_puback_that_does_not_come_ends_the_connection(
         (ConnAck(), OLD_CONNACK, "does not speak MQTT 5", True),
         (ConnAck(reason_code=ReasonCode.UNSUPPORTED_PROTOCOL_VERSION), None, "MQTT 5", True),
         (ConnAck(reason_code=ReasonCode.NOT_AUTHORIZED), None, "Not authorized (0x87)", False),
-        (ConnAck(properties=Properties(maximum_qos=0)), None, "takes QoS 0 only", True),
+        (ConnAck(properties=Properties(maximum_qos=0)), None, "supports QoS 0 only", True),
         (ConnAck(), b"\x20\x7f", "speak MQTT 5?", False),
     ],
     ids=["3.1.1", "0x84", "0x87", "QoS 0", "cut"],

@@ -161,7 +161,7 @@ async def test_while_calls_fail_everything_acknowledged_is_on_disk_somewhere(
                     await publish(store, LIVE)
                     assert (await waiting(store)) | on_disk(landing) == set(LIVE)
                     if calls.failed:
-                        await until(lambda: "landing folder takes nothing" in uplink.error)
+                        await until(lambda: "landing folder cannot be written" in uplink.error)
                     calls.fails = lambda number: False
                     await connected(uplink)
                     await until(lambda: store.outbox.rows == 0)
