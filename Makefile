@@ -185,5 +185,5 @@ $(PIPELINE): $(RECIPE) | $(GATEWAY)
 
 $(DEVELOP): $(RECIPE)
 	@echo "installing what tests and checks need into $(VENV), which takes a minute or two"
-	@TIDEGATE_CYTHON=off tools/setup.sh install serial,regex,modbus,ble,tui,tui-serve,flash,websocket,pipeline "dev"
+	@TIDEGATE_CYTHON=off tools/setup.sh install serial,regex,modbus,ble,tui,tui-serve,flash,websocket,proxy,pipeline "dev"
 	@touch $(GATEWAY) $(PIPELINE) $@
