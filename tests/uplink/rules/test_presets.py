@@ -159,3 +159,11 @@ async def test_messages_go_up_as_the_page_says(tmp_path: Path, preset: str) -> N
         gateway.kill()
         collector.close()
         broker.kill()
+
+
+def test_the_set_ups_of_the_fleet_page_are_presets() -> None:
+    page = (PAGE.parent / "fleet.md").read_text("utf-8")
+    text = page.partition("## Five set-ups")[2].partition("\n## ")[0]
+    found = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
+    assert len(found) == 5
+    assert set(found) <= set(PRESETS.values())
