@@ -161,6 +161,7 @@ def reserve_descriptors() -> None:
     size = TABLE if soft == resource.RLIM_INFINITY else min(TABLE, soft)
     read_end, write_end = os.pipe()
     try:
+        # the table grows up to the highest descriptor
         os.close(fcntl.fcntl(read_end, fcntl.F_DUPFD_CLOEXEC, size - 1))
     except OSError:  # the last one is in use: the table is large enough
         return

@@ -205,6 +205,7 @@ class Budget:
         if where.fixed:
             result = where.evaluate(message)
         else:
+            # a turn that has cost much allows only quick ones
             most = _QUICK if quick or self._turn_cost >= TURN else _EVALUATION
             left = message.work_left = most - where.steps
             if left < 0:  # its nodes alone exceed the work
@@ -265,6 +266,7 @@ class Budget:
 
     def _charge(self, client_id: str, work: int) -> None:
         """Charge a client with more than an ordinary evaluation."""
+        # a message that can be postponed has a limit of its own
         if self.pieces >= PIECES and work > QUICK:
             self._turn_cost += work
         total = self._clients[client_id] = self._clients.get(client_id, 0) + work

@@ -89,6 +89,7 @@ class RemoteSession:
         for _, each in sent:
             self.note_sent(each.rows)
         again, given_up = self.suspects.ended(sent, end, now)
+        # in front of older ones, in their order
         self.unanswered.extendleft(reversed(again))
         old = [each for each in self.unanswered if each[1].is_status][:-1]
         for status in old:

@@ -234,6 +234,7 @@ class Equalities:
                 gather(self._numbers.get(number), found)
         elif isinstance(value, int | float):
             gather(self._numbers.get(value), found)
+            # TRUE equals 1, but not the text '1'
             if not isinstance(value, bool):
                 gather(self._numeric_texts.get(value), found)
 
@@ -266,6 +267,7 @@ class Bounds:
 
     def discard(self, term: Term, entry: IndexEntry) -> None:
         """Remove an entry that was added by this term."""
+        # entries with equal numbers are adjacent, so the search is short
         index = self._entries.index(entry, bisect_left(self._numbers, term.constant))
         del self._numbers[index], self._highs[index], self._entries[index]
 

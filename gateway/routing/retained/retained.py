@@ -102,6 +102,7 @@ class RetainedLog:
     def append(self, topic: str, message: Publication) -> None:
         """Append the first message of a topic."""
         log, indexes = self._log, self._indexes
+        # copying costs as much as all entries, so half of them must be empty
         if len(log) >= 2 * len(indexes) + _SPARE_ENTRIES:
             self._close_up()
             log = self._log
@@ -112,6 +113,7 @@ class RetainedLog:
         """Compact the log."""
         messages = [each for each in self._log if each is not None]
         if self._cursors:
+            # the number of remaining entries before each index
             before = [0, *accumulate([each is not None for each in self._log])]
             for cursor in self._cursors:
                 cursor.index = before[cursor.index]
@@ -187,6 +189,7 @@ class RetainedMessages:
         if len(self.log) >= self.maximum_messages:
             return False
         free -= size
+        # an upper limit, which needs no search of the tree
         most = topic.count("/") + 1
         return (
             _LEVEL_OVERHEAD * most <= free or _LEVEL_OVERHEAD * self._topics.missing(topic) <= free

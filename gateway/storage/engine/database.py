@@ -135,6 +135,7 @@ class Database:
     async def close(self) -> None:
         """Close all connections; the last one moves the WAL into the file."""
         await self.queries.close()
+        # in memory both are one connection
         if self.reader is not self.writer:
             await self.reader.close()
         await self.writer.close()

@@ -54,6 +54,7 @@ def fold(expression: Expression, evaluate: Callable[[Expression], Value]) -> Exp
         if isinstance(folded, Literal):
             constants.append(folded.value)
     folded = replace(expression, operands=tuple(operands))
+    # a function with a memory may have another value for the next message
     if len(constants) == len(operands) and not isinstance(folded, Stateful):
         return Literal(evaluate(folded))
     if None in constants and _is_null_with_a_null(folded):
