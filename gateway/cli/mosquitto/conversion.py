@@ -7,7 +7,7 @@ from typing import Any
 
 from gateway.cli.mosquitto.bridge import Bridge, NoPlaceError, is_true, whole
 from gateway.cli.mosquitto.lines import Line, lines_of
-from gateway.cli.mosquitto.listener import LOOPBACK, SECURITY, Listener
+from gateway.cli.mosquitto.listener import KEEP_ALIVE, LOOPBACK, SECURITY, Listener
 from gateway.cli.mosquitto.options import why_not
 
 Table = dict[str, Any]
@@ -115,8 +115,12 @@ class Conversion:
         return (self._listeners or [self._default])[-1].take(line)
 
     def _take_security(self, line: Line) -> bool:
-        """Read who may connect: for all listeners, or for the last one."""
+        """Read who may connect and the longest keep alive: for all listeners, or for the last."""
         option = line.option
+        if option == KEEP_ALIVE:  # mosquitto.conf(5) has it among the general options
+            if (seconds := whole(line)) > 0:
+                self._shared[KEEP_ALIVE] = f"{seconds}s"
+            return True
         if option != "allow_anonymous" and option not in SECURITY:
             return False
         own = self._per_listener

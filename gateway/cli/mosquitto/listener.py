@@ -16,8 +16,8 @@ SECURITY = {"acl_file": "acl_file", "password_file": "password_file"}
 
 FILES = {"certfile": "tls_certificate", "keyfile": "tls_key"}
 
-BOUNDS = {"max_connections": "maximum_connections", "max_keepalive": "maximum_keep_alive"}
-"""Options for which -1 or 0 means none."""
+KEEP_ALIVE = "max_keepalive"
+"""An option for all listeners, wherever it stands; 0 means none."""
 
 PORT = 1883
 
@@ -54,9 +54,9 @@ class Listener:
         option, value = line.option, line.value
         if option in FILES:
             self.keys[FILES[option]] = value
-        elif option in BOUNDS:
-            if (bound := whole(line)) > 0:
-                self.keys[BOUNDS[option]] = f"{bound}s" if option == "max_keepalive" else bound
+        elif option == "max_connections":
+            if (bound := whole(line)) > 0:  # -1 is none
+                self.keys["maximum_connections"] = bound
         elif option == "cafile":
             self.authority = line
         elif option == "require_certificate":
@@ -97,6 +97,8 @@ class Listener:
             why = "needless: client certificates are asked for with require_certificate alone"
             left.append((self.authority, why))
         security = shared | self.security
+        if KEEP_ALIVE in security:
+            table["maximum_keep_alive"] = security[KEEP_ALIVE]
         if "acl_file" in security:
             table["acl_file"] = security["acl_file"]
         if "tls_identity" in table:

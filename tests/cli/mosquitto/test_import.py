@@ -108,6 +108,11 @@ def test_bridges_become_uplinks(tmp_path: Path, authority: Authority) -> None:
     assert ("topic", "odd/#") in left
 
 
+def test_the_longest_keep_alive_is_for_all_listeners(tmp_path: Path, authority: Authority) -> None:
+    conversion = Conversion(_file(tmp_path, "several_listeners.conf", authority))
+    assert [table["maximum_keep_alive"] for _, table in conversion.listeners] == ["600s"] * 4
+
+
 def test_passwords_go_into_files_that_others_cannot_read(
     tmp_path: Path, authority: Authority
 ) -> None:
