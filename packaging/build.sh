@@ -14,7 +14,7 @@ PYTHON=${PYTHON:-python3}
 TARGET_PYTHON=${TARGET_PYTHON:-3.11}
 ROOT=$(cd "$(dirname "$0")/.." && pwd)
 DIST=${DIST:-$ROOT/dist}
-EXTRAS=serial,tui,websocket,modbus,regex
+EXTRAS=serial,tui,websocket,proxy,modbus,regex
 ENVIRONMENT=/usr/lib/tidegate
 WORK=$(mktemp -d)
 trap 'rm -rf "$WORK"' EXIT
