@@ -14,6 +14,7 @@ from tui.link import Link, Phase, Told, delay_after
 CONTROL = "$CONTROL/tidegate/"
 REJECTED = "rejected"
 """the request that is answered as queries are and is none"""
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
 STOP_TIMEOUT = 2.0
 """seconds given to the thread to end"""
 
@@ -42,6 +43,20 @@ class GatewayClient:
     def __str__(self) -> str:
         """Return where the gateway is."""
         return str(self._address)
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the gateway is on this machine, by its socket or loopback."""
+        return not self._address.port or self._address.host in LOOPBACK
+
+    def options(self) -> tuple[list[str], dict[str, str]]:
+        """Return the options and the environment with which a command asks the same gateway."""
+        address = self._address
+        if not address.port or address.tls is not None:
+            return [], {}  # it finds this machine's by itself
+        user = [] if address.username is None else ["--username", address.username]
+        secret = {} if address.password is None else {"TIDEGATE_PASSWORD": address.password}
+        return ["--gateway", str(address), *user], secret
 
     def clock(self) -> float:
         """Return the seconds since 1970."""

@@ -60,6 +60,9 @@ class Replay:
 
     client_id = ""
 
+    is_local = False
+    """whether its gateway is on this machine"""
+
     def __init__(self, file: Path) -> None:
         self.inbox = Inbox()
         self.told: SimpleQueue[Told] = SimpleQueue()
@@ -111,6 +114,10 @@ class Replay:
 
     def unsubscribe(self, _topic_filters: Sequence[str]) -> None:
         """Do nothing."""
+
+    def options(self) -> tuple[list[str], dict[str, str]]:
+        """Return what a command needs to ask the same gateway: nothing."""
+        return [], {}
 
     def ask(self, key: str, query: str, _request: bytes) -> None:
         """Answer with what the recording has for this query, or for another request of it."""

@@ -5,9 +5,10 @@ from typing import Any
 
 from tui.line import MUTED, Line, box, line
 from tui.queries import Document, Query, number, query, text
+from tui.screens import update
 from tui.signs import state_cell
 from tui.table import Column, Table
-from tui.text import UNKNOWN, age
+from tui.text import UNKNOWN, age, printable
 from tui.view import Action, View, dimmed, trouble
 
 BRIDGES = query("bridges", 2.0, limit=200)
@@ -35,7 +36,7 @@ class Nodes(View):
     """Bridges above, the readings of the one at the cursor below."""
 
     title = "Nodes"
-    about = "bridges, their devices and the last readings"
+    about = "bridges, their devices, the last readings; update of nodes at this machine"
     panes = True
 
     def __init__(self, session: Any) -> None:
@@ -62,6 +63,7 @@ class Nodes(View):
         ]
         self.table: Table[Document] = Table(columns, bridge_of, empty="no bridges are configured")
         self.below: Table[Document] = readings_table()
+        self._updates: dict[str, update.Command] = {}
         self.focus(self.table)
 
     def queries(self) -> list[Query]:
@@ -70,7 +72,13 @@ class Nodes(View):
 
     def actions(self) -> Sequence[Action]:
         """Return what can be done here."""
-        return [Action("enter", "readings", self._enter, "⏎")]
+        found = [Action("enter", "readings", self._enter, "⏎")]
+        row = self.table.current
+        if row is not None and row.get("kind") == "serial" and self.session.client.is_local:
+            port = str(row.get("place") or "")
+            if update.is_here(port):
+                found.append(Action("u", "update node", lambda: self._update(port), asks=True))
+        return found
 
     def draw(self, cells: int, height: int) -> list[Line]:
         """Return bridges and readings."""
@@ -104,6 +112,24 @@ class Nodes(View):
         lines += dimmed(self.below.draw(cells - 4, height - 2 - len(lines)), old)
         title, style = f"readings of {bridge_of(row)}", self.frame_of(self.below)
         return box(title, lines, cells, height, old, style)
+
+    def _update(self, port: str) -> None:
+        """Ask, and put this version's node onto the board; show one that runs."""
+        running = self._updates.get(port)
+        if running is not None and running.status is None:
+            self.session.open(update.NodeUpdate(self.session, port, running))
+            return
+        self.session.ask(
+            f"Update the node at {printable(port, 80)}?",
+            "Its readings pause for about a minute. A version that does not prove itself goes.",
+            lambda: self._begin_update(port),
+        )
+
+    def _begin_update(self, port: str) -> None:
+        options, environment = self.session.client.options()
+        words = [*update.update_command(port), *options]
+        command = self._updates[port] = update.Command(words, environment)
+        self.session.open(update.NodeUpdate(self.session, port, command))
 
     def _readings(self, row: Document) -> list[Document]:
         return [
