@@ -2,7 +2,7 @@ import pytest
 
 from gateway.clock import Clock
 from gateway.mqtt.packets import PubAck, Publish
-from gateway.telemetry.broker_figures import (
+from gateway.telemetry.sys_topics import (
     LOAD_INTERVAL,
     LOADS,
     MINUTES,

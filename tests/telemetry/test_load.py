@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from gateway.telemetry.broker_figures import MINUTES, LoadAverage
+from gateway.telemetry.sys_topics import MINUTES, LoadAverage
 
 
 def test_a_new_rate_is_taken_up_slowly() -> None:

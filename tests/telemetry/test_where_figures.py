@@ -8,7 +8,7 @@ import pytest
 from gateway.mqtt.packets import Subscribe, SubscriptionRequest
 from gateway.mqtt.properties import Properties
 from gateway.settings.broker import BrokerSettings, SubscriptionFilter
-from gateway.telemetry.broker_figures import BUSIEST, WhereFigures
+from gateway.telemetry.sys_topics import BUSIEST, WhereFigures
 from tests.support.broker.broker_harness import Harness
 
 ATTACHED = SubscriptionFilter("panel", "a", "NOT payload.t <= 2")

@@ -2,7 +2,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.table import table
-from tui.reading import MOST_TEXT, Reading, read
+from tui.topics import MOST_TEXT, Reading, read
 
 READINGS = [
     (

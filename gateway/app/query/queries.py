@@ -7,7 +7,6 @@ from gateway.app.parts import Core, Run, Storage
 from gateway.app.query.clients import ClientQueries
 from gateway.app.query.ends import Ends
 from gateway.app.query.events import ClientEvents, EventLog
-from gateway.app.query.log_levels import LogLevels
 from gateway.app.query.queues import QueueQueries
 from gateway.app.query.series import Series
 from gateway.app.query.status import StatusQuery
@@ -15,12 +14,33 @@ from gateway.app.query.topics import TopicQueries
 from gateway.app.query.trials import RuleTrials
 from gateway.app.query.watchers import Watchers
 from gateway.app.query.why import WhyQuery
-from gateway.app.responder import Responder
+from gateway.app.responder import Answer, Request, RequestError, Responder
+from gateway.settings.log import PARTS, Level
+from gateway.telemetry.logs import levels, set_level
 
 if TYPE_CHECKING:
     from gateway.app.query.rule_edit import Check
     from gateway.storage.outbox.outbox import Outbox
     from gateway.uplink.rules.rules import RuleSet
+
+
+class LogLevels:
+    """Returns the levels, and changes one of them until the next start or reload."""
+
+    def __init__(self, control: Control, responder: Responder) -> None:
+        self._control = control
+        responder.know("log/level", self._level, "part", "level")
+
+    async def _level(self, request: Request) -> Answer:
+        part, level = request.text("part"), request.text("level")
+        if (part is None) is not (level is None):
+            raise RequestError("log/level needs part and level, or neither to say the levels")
+        if part is not None:
+            part, level = request.word("part", PARTS), request.word("level", tuple(Level))
+            what = f"lines of {level} and above are written of {part}"
+            self._control.note_order(f"log: {what}", request.client_id)
+            set_level(part, Level(level))
+        return {"levels": levels()}
 
 
 class Queries:
