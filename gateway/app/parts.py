@@ -25,7 +25,7 @@ class Alarms:
 
     def __init__(self, earlier: dict[str, str], event: "Happenings") -> None:
         self._event = event
-        self._earlier = earlier  # of the previous run: what it says of a part is more precise
+        self._earlier = earlier  # of the previous run: its texts are more precise
         self._waiting: dict[str, str] = {}
         self._publish: Callable[[str, str], None] | None = None
 

@@ -1,4 +1,4 @@
-"""Makes, joins and starts a gateway's parts; its stack stops them in the opposite order."""
+"""Makes, connects and starts a gateway's parts; its stack stops them in reverse order."""
 
 import asyncio
 import logging

@@ -61,7 +61,7 @@ class Store(Protocol):
     """Stores sessions, retained messages and wills across restarts."""
 
     on_undelivered: LeftOver
-    """Called with spans of shared subscriptions that an ended session had on disk alone."""
+    """Called with spans of shared subscriptions that an ended session had only on disk."""
 
     @property
     def durable(self) -> bool:

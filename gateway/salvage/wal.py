@@ -107,7 +107,7 @@ class _Reader:
     A frame's checksum continues from the one stored in the frame before, so the chain is found
     again after a damaged frame. A transaction with such a frame counts if a frame of a later one
     follows: SQLite began that after the earlier was synced, so the frame was once valid. Otherwise
-    it is the torn end of a log, and nothing of it was promised.
+    it is the torn end of a log, and none of it was acknowledged.
     """
 
     def __init__(self, order: str, salts: bytes, sums: tuple[int, int]) -> None:

@@ -12,7 +12,7 @@ DEFAULT_HIGH = 64 * 1024
 """Unsent bytes above which the protocol is told to pause, as in asyncio."""
 
 JOINED = 16 * 1024
-"""Bytes below which unsent data are appended to the data before, rather than kept separately."""
+"""Bytes below which unsent data are appended to the data before, rather than stored separately."""
 
 SMALL = 256
 """Bytes of one read that are handled immediately even if the cycle's time is used up: enough for a

@@ -17,7 +17,7 @@ def note_departure(session: Session, wall: int) -> None:
     lasts, acknowledgements are faster than any write.
     """
     inflight, memory = session.inflight, session.limits.memory
-    # storing may give a span a publication of its own, which is counted anew below
+    # storing may give a span a publication of its own, which is counted again below
     inflight.refund(memory)
     for span in inflight.spans():
         if span.qos == 1:

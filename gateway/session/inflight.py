@@ -206,7 +206,7 @@ class Inflight:
         self.released.add(packet_id)
 
     def begin(self, limit: int) -> None:
-        """Start on a new connection: all messages are to be resent, as far as `limit` allows."""
+        """Start on a new connection: all messages are to be resent, within `limit`."""
         self._maximum = limit
         self.limit = min(limit + len(self.withheld), _MAXIMUM_PACKET_ID)
         self.resend = deque(self._spans) if self._spans else NOTHING_TO_RESEND

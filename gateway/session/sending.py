@@ -122,7 +122,7 @@ def send_span(
 
 
 def send_waiting(session: "Session", connection: Connection, now: float) -> None:
-    """Send what is queued, as far as the window and the output allow."""
+    """Send queued messages within the limits of the window and the output."""
     queue, inflight = session.queue, session.inflight
     # those of an earlier connection come first [MQTT-4.4.0-1]
     while not inflight.resend:

@@ -443,7 +443,7 @@ class Session:
         self.page_in()
 
     def pump(self, now: float) -> None:
-        """Send unacknowledged messages, then the queue, as far as the connection allows."""
+        """Send unacknowledged messages, then the queue, within the connection's limits."""
         connection = self.connection
         if connection is None:
             return

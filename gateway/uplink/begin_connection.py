@@ -1,4 +1,4 @@
-"""Joins a connected socket and its protocol."""
+"""Attaches a connected socket to its protocol."""
 
 import asyncio
 import importlib

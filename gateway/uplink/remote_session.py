@@ -83,7 +83,7 @@ class RemoteSession:
     ) -> Suspect | None:
         """Store the unacknowledged packets of a connection; return those to reject.
 
-        Of several with the status the last is kept.
+        Of several status messages the last is stored.
         """
         self.last_packet_identifier = last_packet_identifier
         for _, each in sent:

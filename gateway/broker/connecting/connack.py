@@ -50,7 +50,7 @@ def admit(
     instant: Instant,
     authentication_data: bytes | None = None,
 ) -> None:
-    """Accept an authenticated client, unless something else stands against it.
+    """Accept an authenticated client, unless another rule or limit forbids it.
 
     `authentication_data` is the last message of its authentication method.
     """

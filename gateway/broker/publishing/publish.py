@@ -306,9 +306,7 @@ def _forward(
     if publication.commit_within is not None:
         if pending.deferred != deferred:
             commit = store.deferred_commit
-        if (
-            durability.pending_rows + pending.changes != before
-        ):  # these rows stay needed whoever acknowledges
+        if durability.pending_rows + pending.changes != before:  # these rows are needed in any case
             commit, barrier = max(commit, durability.commit_number()), None
     return outcome, commit, barrier if commit else None
 

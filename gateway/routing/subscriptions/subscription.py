@@ -132,7 +132,7 @@ class Group:
     def remove(self, member: Subscription) -> None:
         """Remove a member; the turn stays with its member, or passes to the next.
 
-        After the last member, the turn is of whoever joins next, else of the first.
+        After the last member, the next new member has its turn, else the first.
         """
         place = self.members.index(member)
         del self.members[place]

@@ -140,7 +140,7 @@ class QueueMemory:
             self.on_released()
 
     def forget_some(self, most: int) -> bool:
-        """Count so many of the spans that were given up no more; return whether others are left."""
+        """Stop counting this many dropped spans; return whether more remain."""
         given_up = self._released
         for _ in range(min(most, len(given_up))):
             self.remove(given_up.popleft())

@@ -15,7 +15,7 @@ def must_hold(session: "Session", qos: int) -> bool:
 
 
 def enqueue(session: "Session", span: Span, reserved: bool) -> None:
-    """Queue a span as far as it fits, or all of it if that was `reserved` to its publisher."""
+    """Queue the part of a span that fits, or all of it if `reserved`."""
     if reserved and must_hold(session, span.qos):
         _enqueue(session, span)
         return

@@ -232,7 +232,7 @@ def _bring_up(connection: sqlite3.Connection) -> None:
 
 
 def _bring_to_form(connection: sqlite3.Connection) -> None:
-    """Write a small database anew that another program has made with other pages.
+    """Rewrite a small database that another program has made with other pages.
 
     It is used as it is where that cannot be: pages of any size do, and without `auto_vacuum` the
     file is only never shorter again.

@@ -261,7 +261,7 @@ class Writer:
     just before a batch is closed, to `add` these rows: what was undone meanwhile is never written.
 
     A failed commit keeps its rows and is tried again until the disk accepts them: `full` is True
-    meanwhile, so that nothing more is promised. `alarm` is called with a text when that begins and
+    meanwhile, so that nothing is acknowledged. `alarm` is called with a text when that begins and
     with "" when it ends.
 
     `commit_delay` is for callers of `schedule_commit`. `stretch`, from 0.0 to 1.0, scales longer
@@ -290,7 +290,7 @@ class Writer:
         self.durable = durable
         self.commit_delay = commit_delay
         self.refuses = ""
-        """Why the database must not get any more messages, set by whoever finds out."""
+        """Why the database must not get more messages, set by the part that finds out."""
         self.pending_rows = 0
         self.pending_bytes = 0
         self.elided_rows = 0

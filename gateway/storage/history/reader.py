@@ -181,7 +181,7 @@ class HistoryReader:
     def find(self, number: Number) -> HistoryRow | None:
         """Return the message with this number, None if it is not recorded."""
         epoch, stream, sequence = number
-        begin = f'["{stream}",{sequence},'  # of what is told of this stream (history_row)
+        begin = f'["{stream}",{sequence},'  # how the stream's entry begins (history_row)
         found = self._connection.execute(_OF_EPOCH, (epoch, begin))
         rows = map(from_history_columns, found)
         wanted = (stream, sequence)

@@ -102,7 +102,7 @@ class PendingRanges:
         return ranges
 
     def compact(self) -> int:
-        """Join what can be joined; return by how many ranges that reduces them."""
+        """Merge what can be merged; return the number of ranges saved."""
         before = len(self.ranges)
         self.ranges = compacted(self.remove_all())
         # Twice the rest: with the same bound, each further number would compact everything again.

@@ -61,7 +61,7 @@ class RuleState:
         self._writer = writer
 
     def save(self, topic: str, row: Sequence[Value] | None, within: float | None = 0.0) -> None:
-        """Write the present row of `topic`, None if it has none any more.
+        """Write the present row of `topic`, None if it was removed.
 
         `within` is as in `Writer.add`.
         """

@@ -231,7 +231,9 @@ class FleetDestination:
         for suspect in self._session.suspects.held:
             client.packet_identifiers.hold(suspect.mid)
         sender = Sender(self._context, self._pacing, publisher, limits, inflight, self._session)
-        self._subscribe(client)  # ahead of the status: whoever reads "online" may ask at once
+        self._subscribe(
+            client
+        )  # ahead of the status: a reader of "online" may send a request at once
         if self._settings.announces and not self._session.suspects.holds_status:
             publisher.status(self._status("online"))
         link.connected()
@@ -254,7 +256,7 @@ class FleetDestination:
             client.on_read = partial(_answered, client, inflight, link, None)
 
     def _subscribe(self, client: FleetClient) -> None:
-        """Subscribe to what may come down, and give up what an earlier connection asked for."""
+        """Subscribe to the fleet's messages, and unsubscribe what an earlier connection wanted."""
         requests = self._context.requests
         wanted: list[list[SubscriptionRequest]] = []
         if requests.recall is not None:

@@ -114,7 +114,7 @@ class LandingFile:
         """Close the file as it is. It may still be finished, or written to."""
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
-            with suppress(OSError):  # everything promised was synced before
+            with suppress(OSError):  # everything acknowledged was synced before
                 os.close(descriptor)
 
     def _is_in_place(self) -> bool:

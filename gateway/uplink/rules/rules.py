@@ -17,7 +17,7 @@ from gateway.storage.state.rule_states import RuleKey, RuleState
 from gateway.uplink.rules.rule import DEFAULT_RULES, ActiveRule, Rule, key_of
 
 UNPROMISED = 1.0
-"""Seconds for which a message may stay unwritten if nothing is promised to its publisher."""
+"""Seconds for which a message may stay unwritten if no acknowledgement depends on it."""
 
 OVER_BUDGET = ":over_budget"
 """Follows the name of the rule that filtered a message in the ledger, if one of the evaluated rules
