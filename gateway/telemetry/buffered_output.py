@@ -113,7 +113,7 @@ class BufferedOutput(io.TextIOBase):
             self._thread = None
 
     def _join(self) -> bytes:
-        """Return everything that waits in one piece: with a busy event loop each write takes a while.
+        """Return all that waits in one piece: with a busy event loop each write takes a while.
 
         Lines may be added meanwhile, even by this thread: during garbage collection.
         """
