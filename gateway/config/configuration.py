@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from gateway.config.bridges import BridgeConfig
 from gateway.settings.access import AccessSettings, RoleSettings
-from gateway.settings.broker import BrokerSettings, SubscriptionFilter
+from gateway.settings.broker import BrokerSettings, RetainedExpiry, SubscriptionFilter
 from gateway.settings.channel import ChannelSettings
 from gateway.settings.checks import gateway_id
 from gateway.settings.declaration import Mistake, key, table, tables
@@ -39,6 +39,7 @@ __all__ = [
     "MemorySettings",
     "MetricsSettings",
     "OutboxSettings",
+    "RetainedExpiry",
     "RoleSettings",
     "RuleSettings",
     "SimulatorSettings",
@@ -82,6 +83,11 @@ class Configuration:
         SubscriptionFilter,
         name="subscription_filter",
         most=1_000,  # each is compared for each filter
+    )
+    retained_expiry: tuple[RetainedExpiry, ...] = tables(
+        RetainedExpiry,
+        name="retained_expiry",
+        most=100,  # each is compared for each retained message
     )
     channels: tuple[ChannelSettings, ...] = tables(ChannelSettings, name="channel")
     uplinks: tuple[UplinkSettings, ...] = tables(

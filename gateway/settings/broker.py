@@ -12,6 +12,7 @@ from gateway.settings.checks import (
     text,
     topic_beginning,
     topic_filter,
+    unshared_filter,
     whole_number,
 )
 from gateway.settings.declaration import Mistake, key
@@ -83,6 +84,24 @@ class SubscriptionFilter:
     where: str = key(
         expression,
         "the expression",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class RetainedExpiry:
+    """How long messages are retained at most, for publishers that set no Message Expiry Interval.
+
+    The first table whose `topic` matches counts; there may be 100 of them.
+    """
+
+    topic: str = key(
+        unshared_filter,
+        "topic filter",
+    )
+    maximum: int = key(
+        seconds(1, NEVER),
+        "the Message Expiry Interval of a retained message that has none, or a longer one; what "
+        "subscribers are sent at once keeps its own",
     )
 
 
@@ -292,6 +311,7 @@ class BrokerSettings:
 
     # of other tables, and of this machine
     subscription_filters: tuple[SubscriptionFilter, ...] = ()
+    retained_expiry: tuple[RetainedExpiry, ...] = ()
     durability: tuple[DurabilityRule, ...] = ()  # the first that matches applies
     default_durability: str = "commit"  # if none matches
     channels: tuple[ChannelSettings, ...] = ()

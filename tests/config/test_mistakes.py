@@ -62,6 +62,12 @@ MISTAKES: list[tuple[str, str, object, str]] = [
         True,
         "only together with proxy_protocol_from",
     ),
+    (
+        "[[retained_expiry]]\ntopic = 'a/#'\nmaximum = 0",
+        "retained_expiry[0].maximum",
+        0,
+        "a whole number from 1",
+    ),
     ("[uplink]\nmqtt = '5'", "uplink.mqtt", "5", "only with url"),
     ("[uplink]\nurl = []", "uplink.url", [], "1 to 8 addresses, each as"),
     (f"[uplink]\nurl = {['mqtt://a'] * 2}", "uplink.url", ["mqtt://a"] * 2, "no two are the same"),

@@ -22,6 +22,7 @@ def broker_settings(configuration: Configuration, memory_limit: int) -> BrokerSe
     return replace(
         configuration.broker,
         subscription_filters=configuration.subscription_filters,
+        retained_expiry=configuration.retained_expiry,
         durability=configuration.durability,
         default_durability=configuration.storage.durability,
         channels=configuration.channels,

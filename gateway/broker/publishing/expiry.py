@@ -4,7 +4,8 @@ MQTT 5, section 3.3.2.3.3. An expired message is never sent; this sweep frees it
 nothing is being sent: among retained messages, and in queues of disconnected clients.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from gateway.broker.deadlines import Deadlines
@@ -12,8 +13,13 @@ from gateway.broker.instant import Instant
 from gateway.broker.shares import Shares
 from gateway.broker.store import Store
 from gateway.counters import Counters
+from gateway.mqtt.codec.publish import of_fields
+from gateway.mqtt.publication import Publication
+from gateway.mqtt.publish_encoder import publication_of_one
+from gateway.mqtt.topics import topic_matches
 from gateway.routing.retained.retained import RetainedMessages
 from gateway.session.session import Session
+from gateway.settings.broker import RetainedExpiry
 
 SWEEP_INTERVAL = 10.0
 """Seconds between two sweeps."""
@@ -113,3 +119,20 @@ class Expiry:
         if expired:
             self._counters.add("publish/messages/expired", expired)
         self._store.sweep()
+
+
+def bounded(publication: Publication, bounds: Sequence[RetainedExpiry]) -> Publication:
+    """Return one message as it is retained: with no longer expiry than the first bound allows."""
+    topic = publication.topic
+    maximum = next((each.maximum for each in bounds if topic_matches(each.topic, topic)), None)
+    properties = publication.properties
+    if maximum is None or (properties.expiry is not None and properties.expiry <= maximum):
+        return publication
+    fields = replace(properties.fields, message_expiry_interval=maximum)
+    payload, qos = publication.packets.one(0), publication.qos
+    name = publication.topic_name
+    made = publication_of_one(topic, name, payload, qos, publication.retain, of_fields(fields))
+    made.client_id, made.username = publication.client_id, publication.username
+    made.received_at, made.arrived = publication.received_at, publication.arrived
+    made.commit_within = publication.commit_within
+    return made

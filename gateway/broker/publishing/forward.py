@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from gateway.access.rule import READ
 from gateway.broker.instant import Instant
+from gateway.broker.publishing.expiry import bounded
 from gateway.broker.publishing.inline import InlineClient
 from gateway.broker.publishing.refusals import Outcome
 from gateway.broker.publishing.topic_admissions import TopicAdmission
@@ -204,9 +205,11 @@ def _remember(state: State, publication: Publication, first: int, count: int) ->
 def _retain(state: State, publication: Publication, first: int, count: int) -> None:
     """Store each message in place of its topic's last one; count those that exceed a limit."""
     state.traffic.cost += count
-    retained, shares = state.retained, state.shares
+    retained, shares, bounds = state.retained, state.shares, state.settings.retained_expiry
     for number in range(first, first + count):
         one = publication.one(number)
+        if bounds:
+            one = bounded(one, bounds)
         before = retained.get(one.topic)
         if not shares.refuse_retained(one) and retained.set(one):
             shares.count_retained(before, retained.get(one.topic))

@@ -77,7 +77,7 @@ WITHOUT = {
     "psk_hint": "there is no TLS-PSK; use certificates",
     "queue_qos0_messages": "QoS 0 is not queued for clients that are away",
     "retain_available": "retained messages are always available",
-    "retain_expiry_interval": "a retained message expires by its Message Expiry Interval alone",
+    "retain_expiry_interval": 'write a [[retained_expiry]] with topic = "#" and this maximum',
     "tls_engine": "engines of OpenSSL are not loaded",
     "tls_engine_kpass_sha1": "engines of OpenSSL are not loaded",
     "tls_keyform": "engines of OpenSSL are not loaded",

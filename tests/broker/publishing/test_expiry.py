@@ -1,9 +1,12 @@
 from collections.abc import Iterable
 
+import pytest
+
 from gateway.broker.publishing.expiry import MESSAGES_AT_ONCE, SESSIONS_AT_ONCE, SWEEP_INTERVAL
 from gateway.broker.store import StoresNothing
-from gateway.mqtt.packets import Publish
+from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, Publish
 from gateway.mqtt.properties import Properties
+from gateway.settings.broker import BrokerSettings, RetainedExpiry
 from tests.support.broker.broker_harness import REFUSING, Harness
 
 
@@ -93,3 +96,51 @@ def test_many_queues_are_looked_at_in_pieces(harness: Harness) -> None:
     assert 0 < waiting() <= SESSIONS_AT_ONCE
     finish_sweep(harness)
     assert waiting() == 0
+
+
+BOUNDED = (RetainedExpiry("state/keep/#", 1_000), RetainedExpiry("state/#", 60))
+
+
+@pytest.mark.parametrize("version", [MQTT_3_1_1, MQTT_5])
+@pytest.mark.parametrize(
+    ("topic", "own", "kept"),
+    [
+        ("state/a", None, 60),
+        ("state/a", 10, 10),
+        ("state/a", 600, 60),
+        ("state/keep/a", None, 1_000),
+        ("else/a", None, None),
+        ("else/a", 600, 600),
+    ],
+)
+def test_what_is_retained_expires_by_its_topic(
+    version: int, topic: str, own: int | None, kept: int | None
+) -> None:
+    if own is not None and version == MQTT_3_1_1:
+        return  # it cannot say one
+    harness = Harness(BrokerSettings(retained_expiry=BOUNDED))
+    now = harness.connect("now")
+    now.subscribe("#")
+    publisher = harness.connect("publisher", version)
+    publisher.send(Publish(topic, b"on", retain=True, properties=_expiring(own)))
+    [live] = now.take()
+    assert (live.payload, live.properties) == (b"on", _expiring(own))
+    late = harness.connect("late")
+    late.subscribe("#")
+    [replayed] = [each for each in late.take() if isinstance(each, Publish)]
+    assert (replayed.payload, replayed.retain) == (b"on", True)
+    assert replayed.properties == _expiring(kept)
+    harness.pass_time((kept or 10_000) + SWEEP_INTERVAL)
+    harness.pass_time(SWEEP_INTERVAL)
+    assert len(harness.broker.retained) == (kept is None)
+
+
+def test_clearing_a_topic_whose_expiry_is_bounded(harness: Harness) -> None:
+    harness = Harness(BrokerSettings(retained_expiry=BOUNDED))
+    for payload in (b"on", b""):
+        harness.publish("state/a", payload, retain=True)
+    assert len(harness.broker.retained) == 0
+
+
+def _expiring(seconds: int | None) -> Properties:
+    return Properties(message_expiry_interval=seconds)
