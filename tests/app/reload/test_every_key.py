@@ -26,6 +26,7 @@ PAGE = Path(__file__).parents[3] / "docs/reload.md"
 GIVEN = {
     "listener": "port = {port}\n",
     "subscription_filter": 'client = "x"\nfilter = "x"\nwhere = "qos = 1"\n',
+    "retained_expiry": 'topic = "r/#"\n',
     "channel": 'name = "jobs"\nfilter = "jobs/#"\n',
     "uplink": 'url = "mqtt://127.0.0.1:9"\nbatch = "zlib"\nmqtt = "5"\n',
     "uplink.rule": 'topic = "s/#"\n',
