@@ -190,6 +190,23 @@ def test_a_port_without_tls_is_named(tmp_path: Path, capsys: pytest.CaptureFixtu
     fleet.kill()
 
 
+@pytest.mark.mosquitto
+def test_each_of_several_addresses_is_tried(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fleet = Mosquitto(tmp_path)
+    fleet.start()
+    dead, path = free_port(), tmp_path / "gateway.toml"
+    path.write_text(
+        f'[uplink]\nurl = ["mqtt://127.0.0.1:{dead}", "mqtt://127.0.0.1:{fleet.port}"]\n'
+    )
+    assert main(["check", "--try", str(path)]) == 1
+    said = capsys.readouterr().out
+    assert f"fails: mqtt://127.0.0.1:{dead}: " in said
+    assert f"mqtt://127.0.0.1:{fleet.port}: connected with MQTT 5" in said
+    fleet.kill()
+
+
 def test_a_dead_address_is_said_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     told = _try(tmp_path, f"mqtt://127.0.0.1:{free_port()}", capsys)
     assert "Connection refused" in told

@@ -44,9 +44,10 @@ def try_uplinks(configuration: Configuration, *, running: bool) -> list[Trial]:
     trials = []
     placed = rules_of(configuration.uplinks)
     for index, table in enumerate(configuration.uplinks):
-        if table.url is not None:
-            rules = [each for each in placed if index in each.uplinks]
-            trials.append(asyncio.run(_try(configuration, table, rules, running=running)))
+        rules = [each for each in placed if index in each.uplinks]
+        for url in table.urls:
+            one = replace(table, urls=(url,))
+            trials.append(asyncio.run(_try(configuration, one, rules, running=running)))
     return trials
 
 
