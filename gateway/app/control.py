@@ -64,6 +64,6 @@ class Control:
 
     def note_order(self, what: str, client_id: str | None) -> None:
         """Log a client's command, and call the listeners."""
-        logger.info("%s, asked for by client %.80r", what, client_id)
+        logger.info("%s, requested by client %.80r", what, client_id)
         for listener in self.on_order:
             listener(what, client_id or "")

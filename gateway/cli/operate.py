@@ -223,7 +223,9 @@ def _waiting(status: Row) -> str:
     text = f"{outbox['messages']:,} messages, {spell_bytes(outbox['bytes'])}"
     if outbox["oldest_seconds"] is not None:
         text += f", the oldest for {spell_seconds(outbox['oldest_seconds'])}"
-    return text if survives is None else f"{text}; room for an outage of {spell_seconds(survives)}"
+    return (
+        text if survives is None else f"{text}; enough for an outage of {spell_seconds(survives)}"
+    )
 
 
 def _alarm(alarm: Row) -> str:

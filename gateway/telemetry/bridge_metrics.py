@@ -9,7 +9,7 @@ STATES = ("open", "waiting", "silent", "off")
 EVERY_KIND = {
     "readings": "Readings published.",
     "rejected": "Readings refused for ever.",
-    "lost": "Readings that came once and could not be taken.",
+    "lost": "Readings that were sent once and could not be stored.",
     "marked": "Readings published with a quality because they cannot be right.",
     "node_conflicts": "Readings of a second source of a series, kept apart.",
     "clock_errors": "Readings whose time cannot be right and was replaced.",

@@ -61,7 +61,7 @@ CLOCK = (
             "steps": "Times that the wall clock was set.",
             "acknowledged": "Clock records that the fleet acknowledged.",
             "refused": "Refusals of clock records.",
-            "dropped": "Clock records given up because too many waited.",
+            "dropped": "Clock records dropped because too many waited.",
         },
     ),
 )
@@ -103,7 +103,7 @@ STORAGE = (
             "commit_rows_mean": "Mean rows of a commit.",
             "commit_rows_most": "Most rows of a commit.",
             "pending_rows": "Rows gathered and not yet on disk.",
-            "written_bytes": "Bytes sent to storage since the start, less those taken back.",
+            "written_bytes": "Bytes written to storage since the start, less cancelled ones.",
             "written_per_day": "Bytes a day at the present rate of writing.",
             "write_budget": "Bytes that may be written in a day, 0 for any.",
             "stretch_percent": "Percent of its window that a commit waits.",
@@ -128,7 +128,7 @@ QUERIES = own(
     {
         "answered": "Queries of operators that were answered.",
         "refused": "Queries that were refused: malformed, or too many at once.",
-        "unanswered": "Refused queries whose PUBACK alone says so, because they were so many.",
+        "unanswered": "Refused queries that were too many for more than a PUBACK.",
     },
 )
 
@@ -184,7 +184,7 @@ CLIENTS = (
             "crowded_topics": "Messages whose topic meets too many topic filters.",
             "wills": "CONNECTs with a will while the queues were full.",
             "consumers": "Consumers beyond what a channel may have.",
-            "unacknowledging_consumers": "Consumers of durable channels that asked for QoS 0.",
+            "unacknowledging_consumers": "Consumers of durable channels that requested QoS 0.",
         },
     ),
     *own("sessions", COUNTER, {"rejected": "CONNECTs beyond the persistent sessions that may be."}),
@@ -205,8 +205,8 @@ CLIENTS = (
         {
             "rejected": "Messages refused or dropped for a full queue.",
             "rejected_for_memory": "Messages refused or dropped because memory was full.",
-            "dropped_oldest": "Acknowledged messages given up for newer ones.",
-            "dropped_newest": "Acknowledged messages given up because a queue was full.",
+            "dropped_oldest": "Acknowledged messages dropped for newer ones.",
+            "dropped_newest": "Acknowledged messages dropped because a queue was full.",
             "dropped_for_others": "Acknowledged messages that long queues gave up for others.",
         },
     ),
@@ -268,7 +268,7 @@ CLIENTS = (
         "conflated",
         COUNTER,
         {
-            "superseded": "Messages given up for a newer one of their topic.",
+            "superseded": "Messages replaced by a newer one of their topic.",
             "not_held": "Messages sent at once because so many topics were known.",
         },
     ),
@@ -307,7 +307,7 @@ CLIENTS = (
         {
             "hits": "Messages whose receivers were known from an earlier one.",
             "misses": "Messages whose receivers had to be found.",
-            "decisions": "Times that access rules were asked about a topic.",
+            "decisions": "Times that access rules were evaluated for a topic.",
         },
     ),
     *own(
@@ -328,7 +328,7 @@ ALIASES = (
         {
             "hits": "PUBLISH packets from clients with an alias alone.",
             "mappings": "PUBLISH packets from clients that set an alias.",
-            "evictions": "Aliases that clients took from another topic.",
+            "evictions": "Aliases that clients assigned to another topic.",
         },
     ),
     *own(
@@ -347,7 +347,7 @@ ALIASES = (
             "hits": "PUBLISH packets to clients with an alias alone.",
             "misses": "PUBLISH packets to clients with a topic name.",
             "mappings": "PUBLISH packets to clients that set an alias.",
-            "evictions": "Aliases taken from a topic.",
+            "evictions": "Aliases removed from a topic for another one.",
             "refused_soft": "Topics without an alias for want of memory.",
             "refused_hard": "Connections that gave up all aliases for want of memory.",
         },
@@ -410,7 +410,7 @@ CHANNELS = (
             "bytes": "Bytes of messages that wait.",
             "put_aside": "Waiting messages that are paused, or that no consumer may read.",
             "in_flight": "Messages that consumers have and did not acknowledge.",
-            "attempts": "Most times that one of these, or one that came back, was given out.",
+            "attempts": "Most deliveries of one of these, or of a returned one.",
             "oldest_seconds": "Age of the oldest message in memory.",
             "latency_ms_p50": "Seconds until half of the last messages were acknowledged.",
             "latency_ms_p99": "Seconds until 99 % of them were acknowledged.",
@@ -421,13 +421,13 @@ CHANNELS = (
         COUNTER,
         {
             "received": "Messages queued.",
-            "delivered": "Messages given to consumers, each time.",
+            "delivered": "Deliveries to consumers.",
             "acknowledged": "Messages that consumers acknowledged.",
             "unacknowledged": "Messages sent at QoS 0, which nobody acknowledges.",
-            "requeued": "Messages given back.",
+            "requeued": "Messages that consumers returned.",
             "timed_out": "Messages not acknowledged in time.",
             "dead_lettered": "Messages published to the dead letter topic.",
-            "dropped": "Messages given up for want of room, after their last attempt, or emptied.",
+            "dropped": "Messages dropped: channel full, last attempt, or emptied.",
             "expired": "Messages that expired while they waited.",
             "filtered": "Messages that no consumer's filter let through.",
             "outside_size": "Messages smaller or larger than the channel takes.",

@@ -113,7 +113,7 @@ def test_subscribe_says_why_it_is_refused(
 def test_the_uplink_is_told(gateway: GatewayProcess, tidegate: Command, action: str) -> None:
     done = tidegate("uplink", action, url(gateway))
     assert (done.returncode, done.stdout, done.stderr) == (0, f"uplink: {action}\n", "")
-    assert f"uplink {action}, asked for by client" in gateway.log()
+    assert f"uplink {action}, requested by client" in gateway.log()
 
 
 @pytest.mark.uncovered

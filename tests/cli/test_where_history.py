@@ -121,7 +121,7 @@ def told(capsys: pytest.CaptureFixture[str]) -> list[str]:
     head, disk, *rest = capsys.readouterr().out.splitlines()
     head_of_all = r"s/1, 8 bytes, QoS 1, from 'publisher', accepted [0-9-]{10} [0-9:.]{15}"
     assert re.fullmatch(head_of_all, head)
-    assert disk == "on disk: its PUBACK was free to leave"
+    assert disk == "on disk: its PUBACK could be sent"
     assert rest.pop() == "subscriptions: 0 of 0 are for s/1"
     return rest
 
@@ -132,7 +132,7 @@ NOT_OVER_100 = [
     "    {}  <-  payload.t",
     "    100",
 ]
-TAKEN = "taken by rule {}, lane {}, committed with its row of the outbox"
+TAKEN = "accepted by rule {}, lane {}, committed with its row of the outbox"
 WAITS = (
     "waits in the outbox, lane {}: the fleet has not acknowledged it yet;"
     " it goes up with resent = 1 if it was sent before or waited for the link"

@@ -72,7 +72,7 @@ class Queries:
         def note_order(what: str, who: str) -> None:
             client = core.broker.clients.get(who)
             place = "" if client is None else f" at {client.peer}"
-            run.event.once("order", what, f"asked for by client {who!r}{place}")
+            run.event.once("order", what, f"requested by client {who!r}{place}")
 
         control.on_order.append(note_order)
 

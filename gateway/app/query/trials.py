@@ -179,7 +179,7 @@ class RuleTrials(Watcher):
         rules, trial = self._rules, running.trial
         if rules is None:
             raise RequestError("nothing goes up: there is no [uplink]")
-        line = "trial %.80r of a rule for %d s, asked for by client %.80r"
+        line = "trial %.80r of a rule for %d s, requested by client %.80r"
         logger.info(line, running.name, running.seconds, running.client_id)
         running.began = self._run.clock.monotonic()
         self._trials[running.name] = running

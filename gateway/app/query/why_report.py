@@ -91,7 +91,7 @@ def _of_outbox(history: HistoryReader, number: Number) -> list[str]:
 def _headline(message: Message) -> list[str]:
     when = datetime.fromtimestamp((message.received_at or 0) / 1000).astimezone()
     answer = _ANSWERS.get(message.qos)
-    left = f"its {answer} was free to leave" if answer else "QoS 0 has no acknowledgement"
+    left = f"its {answer} could be sent" if answer else "QoS 0 has no acknowledgement"
     return [
         f"{_what(message)}, accepted {when:%Y-%m-%d %H:%M:%S.%f}",
         f"on disk: {left}",
@@ -118,7 +118,7 @@ def outcome(
         return ["filtered: no rule of the stream took it"]
     lane = rules[takers[0]].lane if takers[0] in rules else "unknown"
     places = ", ".join(map(str, takers))
-    accepted = f"taken by rule {places}, lane {lane}, committed with its row of the outbox"
+    accepted = f"accepted by rule {places}, lane {lane}, committed with its row of the outbox"
     return [accepted, *_ends(history, number)]
 
 
@@ -190,7 +190,7 @@ def _stream(
         yield f"rule {rule.place} on {rule.topic}: {spell_value(result)}"
         yield from lines
         if result:
-            yield f"would be taken by rule {rule.place}, lane {rule.lane}, stream {rule.stream}"
+            yield f"would be accepted by rule {rule.place}, lane {rule.lane}, stream {rule.stream}"
             return
     yield f"would be filtered: no rule of the stream {rules[0].stream} takes it"
     if _clears(message):

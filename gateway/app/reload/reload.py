@@ -50,7 +50,7 @@ ConfigurationError. Its resources are on the stack, which is unwound if another 
 
 
 NEEDS_RESTART: Mapping[str, str] = {
-    "gateway.id": "the fleet, topics and the epoch of numbers go by it",
+    "gateway.id": "it names the gateway at the fleet: topics and numbers depend on it",
 }
 """Keys that only a restart changes, and why."""
 
@@ -190,15 +190,15 @@ class Reload:
         """Log the result, and call the listeners."""
         text = report.text()
         for each in report.refused:
-            logger.error("reload, asked for by %s, is refused: %s", by, each["error"])
+            logger.error("reload, requested by %s, is refused: %s", by, each["error"])
         for warning in report.warnings:
             logger.warning("%s", warning)
         if not report.refused:
-            logger.info("reload, asked for by %s: %s", by, text)
+            logger.info("reload, requested by %s: %s", by, text)
         severity = "error" if report.refused else "warning" if report.restart else "info"
         keys = [each.key for each in report.changed] or ["files" if report.files else "nothing"]
         subject = "refused" if report.refused else _named(keys)
-        self._run.event.once("reload", subject, f"asked for by {by}: {text}", severity)
+        self._run.event.once("reload", subject, f"requested by {by}: {text}", severity)
 
 
 class Report:

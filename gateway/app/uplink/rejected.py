@@ -100,7 +100,7 @@ class RejectedRequests:
             last = {"error": f"the database could not be read: {error}"}
         if "error" not in last and request.word in ("retry", "drop"):
             logger.info(
-                "rejected messages: %s of %s, asked for by client %.80r",
+                "rejected messages: %s of %s, requested by client %.80r",
                 *(request.word, last["count"], message.client_id),
             )
         answer({"done": True, **last})

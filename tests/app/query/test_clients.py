@@ -144,7 +144,7 @@ async def test_a_client_is_disconnected_and_told_by_whom_and_why(
     await operator.ask("client/disconnect", id="old", reason="too loud")
     assert await old.until_closed() == []
     await until(lambda: "old" not in gateway.broker.clients)
-    assert "too loud, asked for by client 'operator'" in caplog.text
+    assert "too loud, requested by client 'operator'" in caplog.text
     assert "'c' is not connected" in await operator.refused("client/disconnect", id="c")
     (end,) = (await operator.ask("client", id="old"))["ends"]
     assert end["reason"] == "too loud (0x98)"

@@ -149,7 +149,7 @@ async def test_flapping_clients_shared_identifiers_and_orders_are_told(runs: Run
         ]
         assert answer["rows"][0]["text"].endswith(": too loud (0x98)")
         text = answer["rows"][1]["text"]
-        assert text.startswith("asked for by client 'operator' at 127.0.0.1:")
+        assert text.startswith("requested by client 'operator' at 127.0.0.1:")
         newer = await operator.ask("events", after=answer["rows"][1]["id"])
         assert told(newer) == [("ended", "twin")]
         assert newer["last"] == answer["last"]

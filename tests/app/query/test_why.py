@@ -54,7 +54,7 @@ async def test_a_message_is_explained_by_topic_and_by_number(recording: Gateway)
     assert "client 'sensor' on sensors/#, QoS 1: no $where, passes" in text
     assert (await operator.ask("why", number=name))["lines"] == lines[1:]
     first = f"{recording.epoch}.main.1"
-    assert "taken by rule 0" in "\n".join((await operator.ask("why", number=first))["lines"])
+    assert "accepted by rule 0" in "\n".join((await operator.ask("why", number=first))["lines"])
     assert "has no message in the history" in await operator.refused("why", topic="nothing")
     assert "too old, or never given" in await operator.refused("why", number="00.main.9")
     assert "why needs number" in await operator.refused("why")
@@ -77,7 +77,7 @@ async def test_what_clears_a_topic_is_explained(recording: Gateway) -> None:
         for number in (2, 3)
     ]
     assert "rule 2 on kept/#: TRUE\n  it clears the topic, and a rule with retain" in texts[0]
-    assert "taken by rule 2" in texts[0]
+    assert "accepted by rule 2" in texts[0]
     assert "TRUE  <-  CHANGED(payload.value)" in texts[1]
     await clients.close()
     await operator.close()

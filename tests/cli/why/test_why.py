@@ -16,7 +16,7 @@ def test_one_that_was_not_sent(
     file = tmp_path / "message.json"
     for value, verdict in (
         (3, ["would be filtered: no rule of the stream main takes it"]),
-        (4, ["would be taken by rule 0, lane live, stream main"]),
+        (4, ["would be accepted by rule 0, lane live, stream main"]),
     ):
         payload = json.dumps({"t": value})
         file.write_text(json.dumps({"topic": "s/1", "qos": 1, "payload": payload}))
