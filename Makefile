@@ -53,7 +53,7 @@ test: $(DEVELOP) ## run every test; as root install what tests need
 	@PYTHON=$(BIN)/python tests/support/get_umqtt.sh || true
 	@tests/support/get_promtool.sh || true
 	@$(BIN)/coverage erase
-	@echo "9,000 tests, which take about $$((20 / $$(nproc) + 1)) minutes; a line ends with the percentage that is done"
+	@echo "8,000 tests, which take about $$((20 / $$(nproc) + 1)) minutes; a line ends with the percentage that is done"
 	@$(BIN)/coverage run --parallel-mode -m $(SIDE_BY_SIDE)
 	@$(BIN)/coverage combine --quiet
 	@$(BIN)/coverage report --fail-under=100 --include='$(CORE)'
