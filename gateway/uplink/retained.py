@@ -109,7 +109,7 @@ class RetainedUp:
         """Load which rules' retained messages the fleet has."""
         self._done.update(await noted_parts(self._parts.database, self._note))
 
-    def go_on(self, before: "RetainedUp") -> None:
+    def continue_from(self, before: "RetainedUp") -> None:
         """Continue from an earlier link to the same fleet, which ends with this."""
         for key in before.close() - self._done:
             note(self._parts.writer, note_of(self._note, key))

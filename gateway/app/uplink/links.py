@@ -113,7 +113,7 @@ class Links:
         await self._restore_pauses([each for n, each in enumerate(uplinks) if n not in places])
         for old, place in zip(before, places, strict=False):
             if place is not None:
-                self._go_on(old, uplinks[place])
+                self._continue_from(old, uplinks[place])
         configured = run.configuration.uplinks
         pairs = list(zip(uplinks, configured, strict=True))
         outbox = self.shared.outbox
@@ -131,7 +131,7 @@ class Links:
         """Disconnect all cleanly; unacknowledged messages stay in the outbox."""
         await self._stack.aclose()
 
-    def leave(self, names: Sequence[str], places: Places) -> None:
+    def forget(self, names: Sequence[str], places: Places) -> None:
         """Forget the figures of links whose names are not among `names`, once all are closed."""
         for lines in self._lines:
             lines.end()
@@ -213,7 +213,7 @@ class Links:
         known = next((each for each in self._counters if each.name == name), None)
         return known or UplinkCounters(counters, name, self._counters)
 
-    def _go_on(self, before: Uplink, uplink: Uplink) -> None:
+    def _continue_from(self, before: Uplink, uplink: Uplink) -> None:
         """Let an uplink continue where its predecessor has ended."""
         old, new = before.settings, uplink.settings
         if (old.url, old.client_id) == (new.url, new.client_id):
@@ -221,10 +221,10 @@ class Links:
                 before.session.resumable or bool(new.down)
             )
             if uplink.requests.retained is not None and before.requests.retained is not None:
-                uplink.requests.retained.go_on(before.requests.retained)
+                uplink.requests.retained.continue_from(before.requests.retained)
             topics = before.requests.subscribed.topics
             uplink.requests.subscribed.add(topics)
-        uplink.metering.go_on(before.metering)
+        uplink.metering.continue_from(before.metering)
         if before.paused:
             _pause(self.shared.storage, [uplink])
         down, seen = before.requests.down, self._seen.pop(before.name, None)

@@ -35,7 +35,7 @@ from gateway.uplink.rules.rules import RuleSet
 from gateway.uplink.uplink import Uplink
 from gateway.where.rule import compile_rule
 
-MAXIMUM_MOVED = 10_000
+MAXIMUM_REWRITTEN = 10_000
 """Rows of the outbox that a reload rewrites in one commit when uplinks are renamed."""
 
 _Change: TypeAlias = Callable[[Callable[[], None]], Awaitable[list[str]]]
@@ -176,15 +176,15 @@ class UplinksPart:
         names = [each.name or "" for each in new.uplinks]
         # without uplinks, rows wait for the first one that is added
         of_rows: Places = places if len(old.uplinks) > 1 else [places[0] or 0] if places else [0]
-        moved = shared.outbox.uplinks.moved(of_rows)
-        if moved > MAXIMUM_MOVED:
+        rewritten = shared.outbox.uplinks.rows_to_rewrite(of_rows)
+        if rewritten > MAXIMUM_REWRITTEN:
             allowed = (
-                f"the [[uplink]] in the order that they had, for now: {moved:,} messages wait for"
-                f" one that goes, or was alone; beyond {MAXIMUM_MOVED:,} only a start hands them on"
+                f"the same [[uplink]] in the same order: {rewritten:,} messages wait for a removed"
+                f" one, or for the only one; above {MAXIMUM_REWRITTEN:,} only a restart moves them"
             )
             raise ConfigurationError(new.file, "uplink", None, allowed)
         if shared.storage.writer.full:  # what waits could not be handed on
-            allowed = "the [[uplink]] that there were, until the disk takes something"
+            allowed = "the same [[uplink]] while nothing can be written to the disk"
             raise ConfigurationError(new.file, "uplink", None, allowed)
         made = await self._links.make(new, places)
 
@@ -194,7 +194,7 @@ class UplinksPart:
             await shared.outbox.change_uplinks(names, of_rows, shared.rules.brought_up.rows)
             shared.ledger.change(names, of_rows, reporting(new.uplinks))
             change_rules()
-            self._links.leave(names if len(names) > 1 else [], places)
+            self._links.forget(names if len(names) > 1 else [], places)
             await self._links.start(made, places)
             self._credentials = [_credentials(each.settings) for each in made]
             return lines
@@ -204,11 +204,11 @@ class UplinksPart:
     def _farewells(self, old: Configuration, new: Configuration, places: Places) -> list[str]:
         """Return a line for each uplink that is removed."""
         names = [each.name or f"uplink[{n}]" for n, each in enumerate(new.uplinks)]
-        to = f"go up by {names[0]}" if names else "stay until there is an uplink"
+        to = f"are sent by {names[0]}" if names else "wait for another uplink"
         alone = self._links.shared.outbox.uplinks.alone
         return [
-            f"{f'uplink {each.name}' if each.name else place_of(old.uplinks, index)} is gone:"
-            f" {alone(index):,} messages that waited for it alone {to}"
+            f"{f'uplink {each.name}' if each.name else place_of(old.uplinks, index)} is removed:"
+            f" {alone(index):,} messages that waited only for it {to}"
             for index, (each, place) in enumerate(zip(old.uplinks, places, strict=False))
             if place is None
         ]

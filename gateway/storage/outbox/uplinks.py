@@ -64,7 +64,7 @@ class UplinkBits:
         if rest := bits & ~ending:
             self.count(rest, 1)
 
-    def moved(self, places: Places) -> int:
+    def rows_to_rewrite(self, places: Places) -> int:
         """Return how many rows on disk `change` has to rewrite."""
         gone = sum(1 << index for index, place in enumerate(places) if place is None)
         waiting = self._waiting()

@@ -74,7 +74,7 @@ class Metering:
             self._counters.set("tidegate/uplink/budget", budget.limit)
             self._note(budget)
 
-    def go_on(self, before: "Metering") -> None:
+    def continue_from(self, before: "Metering") -> None:
         """Count what an earlier link has used of the day."""
         if self.budget is not None and before.budget is not None:
             self.budget.day, self.budget.used = before.budget.day, before.budget.used

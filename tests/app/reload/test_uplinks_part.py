@@ -173,7 +173,7 @@ async def test_uplinks_come_beside_others_and_go(changing: Changing, tmp_path: P
     await until(lambda: values.get("tidegate/uplink/b/state") == "connected")
     answer = await changing.reload(alone)
     (line,) = answer["files"]
-    assert line.startswith("uplink b is gone: ")
+    assert line.startswith("uplink b is removed: ")
     assert (answer["restart"], answer["refused"]) == ([], [])
     assert "tidegate/uplink/b/state" not in values
     await code_of(client, "a/3")
@@ -217,7 +217,9 @@ async def test_what_waits_finds_its_uplink_and_that_of_one_that_goes_the_first(
     gone = await changing.reload(
         changed.replace('"a", "b"', '"a"').partition('[[uplink]]\nname = "b"')[0]
     )
-    assert gone["files"] == ["uplink b is gone: 20 messages that waited for it alone go up by c"]
+    assert gone["files"] == [
+        "uplink b is removed: 20 messages that waited only for it are sent by c"
+    ]
     assert await waiting(changing) == {"c": 20, "a": 41}
     await changing.gateway.writer.wait_for(changing.gateway.writer.batch)
     count = "SELECT uplinks, count(*) FROM outbox GROUP BY uplinks ORDER BY uplinks"
@@ -226,7 +228,9 @@ async def test_what_waits_finds_its_uplink_and_that_of_one_that_goes_the_first(
     alone = await changing.reload(
         f'[uplink]\nname = "a"\ndirectory = "{tmp_path / "all"}"\n' + RULE.format("a/#")
     )
-    assert alone["files"] == ["uplink c is gone: 20 messages that waited for it alone go up by a"]
+    assert alone["files"] == [
+        "uplink c is removed: 20 messages that waited only for it are sent by a"
+    ]
     await changing.changed(f'[uplink]\nname = "a"\ndirectory = "{tmp_path / "end"}"\n')
     await until(lambda: len(landed(tmp_path / "all")) == 61)
     assert landed(tmp_path / "all") == [("main", number) for number in range(1, 62)]
@@ -235,7 +239,7 @@ async def test_what_waits_finds_its_uplink_and_that_of_one_that_goes_the_first(
 async def test_an_uplink_that_much_waits_for_does_not_go(
     changing: Changing, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gateway.app.uplink.uplinks.MAXIMUM_MOVED", 2)
+    monkeypatch.setattr("gateway.app.uplink.uplinks.MAXIMUM_REWRITTEN", 2)
     text = two(tmp_path, more='url = "mqtt://127.0.0.1:9"')
     await changing.start(text)
     client = await changing.clients.connect("c")
@@ -243,7 +247,7 @@ async def test_an_uplink_that_much_waits_for_does_not_go(
         await code_of(client, "b/1")
     before = changing.gateway.configuration
     (refusal,) = (await changing.reload("[uplink]\nname = 'a'\n"))["refused"]
-    assert "3 messages wait for one that goes" in refusal["error"]
+    assert "3 messages wait for a removed one" in refusal["error"]
     assert changing.gateway.configuration is before
 
 
@@ -253,7 +257,7 @@ async def test_uplinks_stay_while_the_disk_takes_nothing(
     await changing.start("[uplink]\nname = 'a'\nurl = 'mqtt://127.0.0.1:9'\n")
     changing.gateway.writer.refuses = "the disk took nothing"
     (refusal,) = (await changing.reload(two(tmp_path)))["refused"]
-    assert "until the disk takes something" in refusal["error"]
+    assert "while nothing can be written to the disk" in refusal["error"]
     changing.gateway.writer.refuses = ""
     await changing.changed(two(tmp_path))
 
