@@ -123,6 +123,7 @@ class Recording:
         if is_on and self._clearing is not None:
             await self._clearing
         self.history.change(keep, maximum_bytes)
+        self._writer.hand_over()
         if was_on is is_on:
             return
         if is_on:

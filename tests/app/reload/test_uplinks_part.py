@@ -324,10 +324,12 @@ async def test_the_history_is_turned_on_and_off(changing: Changing, tmp_path: Pa
     assert "history is off" in (await changing.operator.ask("why", topic="s/1"))["error"]
     assert await changing.changed(uplink + on) == ["history.keep"]
     await code_of(client, "s/1")
+    await changing.gateway.writer.wait_for(changing.gateway.writer.batch)
     lines = (await changing.operator.ask("why", topic="s/1"))["lines"]
     assert any("'c'" in line or " c " in line for line in lines), lines
     assert any("main" in line for line in lines), lines
     await changing.changed(uplink)
+    await changing.gateway.writer.wait_for(changing.gateway.writer.batch)
     assert "history is off" in (await changing.operator.ask("why", topic="s/1"))["error"]
     database = changing.gateway.database
 
