@@ -3,6 +3,7 @@
 import fcntl
 import os
 import pty
+import select
 import struct
 import subprocess
 import tempfile
@@ -47,16 +48,19 @@ class Terminal:
         self._screen: Screen = {}
         self._rest = b""
         self._changed = threading.Condition()
+        self._gone = threading.Event()
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
     def _read(self) -> None:
         began, taken = time.monotonic(), 0
         with suppress(OSError):  # the command has closed the terminal
-            while True:
+            while not self._gone.is_set():
                 allowed = int((time.monotonic() - began) * self._rate) - taken
                 if allowed <= 0:
                     time.sleep(STEP)
+                    continue
+                if not select.select([self._ours], [], [], STEP)[0]:
                     continue
                 part = os.read(self._ours, min(allowed, 65_536))
                 if time.monotonic() - began > 0.5 and len(part) < allowed:
@@ -97,6 +101,8 @@ class Terminal:
 
     def hang_up(self) -> None:
         """End, as a window that is closed."""
+        self._gone.set()
+        self._reader.join()  # a read that goes on would keep it open
         os.close(self._ours)
 
     def end(self) -> int:
@@ -107,5 +113,5 @@ class Terminal:
         """End the command if need be and give the terminal back."""
         self.process.kill()
         self.process.wait()
-        with suppress(OSError):
-            os.close(self._ours)
+        if not self._gone.is_set():
+            self.hang_up()
