@@ -24,19 +24,28 @@ FIGURES = "tidegate/channels/"
 """Prefix of channels' figures, before the channel's name."""
 
 
-def show_channels(channels: Channels, counters: Counters, now: float) -> None:
-    """Set the figures of every channel, and remove those of deleted channels."""
-    gone = {name for name in counters.values if name.startswith(FIGURES)}
-    for channel in channels:
-        for name, value in _figures(channel, now).items():
-            full = f"{FIGURES}{channel.settings.share_name}/{name}"
-            counters.set(full, value)
-            gone.discard(full)
-    for name in gone:
-        counters.forget(name)
-    counters.set("tidegate/channels", len(channels))
-    counters.set("tidegate/channels_refused", channels.refused)
-    counters.set("tidegate/channels_paused_filters", json.dumps([*channels.paused_filters]))
+class ChannelFigures:
+    """Shows the figures of every channel under `$SYS`."""
+
+    def __init__(self, channels: Channels, counters: Counters) -> None:
+        self._channels = channels
+        self._counters = counters
+        self._shown: set[str] = set()
+
+    def refresh(self, now: float) -> None:
+        """Set the figures of every channel, and remove those of deleted channels."""
+        counters, channels = self._counters, self._channels
+        gone, self._shown = self._shown, set()
+        for channel in channels:
+            for name, value in _figures(channel, now).items():
+                full = f"{FIGURES}{channel.settings.share_name}/{name}"
+                counters.set(full, value)
+                self._shown.add(full)
+        for name in gone - self._shown:
+            counters.forget(name)
+        counters.set("tidegate/channels", len(channels))
+        counters.set("tidegate/channels_refused", channels.refused)
+        counters.set("tidegate/channels_paused_filters", json.dumps([*channels.paused_filters]))
 
 
 def _figures(channel: "Channel", now: float) -> dict[str, int | float | str]:
@@ -105,9 +114,8 @@ class ChannelCommands:
             "requeue": self._requeue,
         }
         control.answer_below(PART, self.receive)
-        sys_topics.refresh.append(
-            lambda: show_channels(channels, run.counters, run.clock.monotonic())
-        )
+        figures = ChannelFigures(channels, run.counters)
+        sys_topics.refresh.append(lambda: figures.refresh(run.clock.monotonic()))
 
     def receive(self, rest: str, message: Message) -> ReasonCode:
         """Execute `<name>/<command>`, or one for a topic filter; others are refused with 0x83."""

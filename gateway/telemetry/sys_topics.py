@@ -5,6 +5,8 @@ import json
 import math
 from collections.abc import Callable, Iterator
 from heapq import nlargest
+from itertools import chain, compress, repeat
+from operator import is_not
 from typing import TYPE_CHECKING
 
 from gateway.broker.broker import Broker
@@ -241,6 +243,9 @@ def _filter_figures(where: "Where") -> dict[str, str | int | float]:
 
 ROOT = "$SYS/broker/"
 
+AT_ONCE = 16
+"""Figures, and messages to who subscribes to them, after which others have their turn."""
+
 
 class SysTopics:
     """Publishes each figure that changed, at an interval or on request."""
@@ -255,9 +260,11 @@ class SysTopics:
     ) -> None:
         self._counters = counters
         self._clock = clock
+        self._traffic = broker.traffic
         self._publish = publish
         self.interval = interval
         self._published: dict[str, int | float | str] = {}
+        self._seen: list[int | float | str] = []  # the readings at the last call, in their order
         self._task: asyncio.Task[None] | None = None
         self.refresh: list[Callable[[], None]] = [BrokerFigures(broker, counters, clock).refresh]
         counters.set("version", f"tidegate {VERSION}")
@@ -285,20 +292,24 @@ class SysTopics:
             pass
 
     def _changes(self) -> Iterator[None]:
-        """Publish them; other work may run at each item, as thousands may subscribe."""
+        """Publish them, and stop after each."""
         self.update()
         values = self._counters.values
-        for name in list(values):
-            value = values.get(name)  # the present value: other work may have changed it
+        # most are the same objects as before: no step of Python for each of hundreds, once a second
+        differ = chain(map(is_not, values.values(), self._seen), repeat("new"))
+        maybe_changed, seen = [*compress(values, differ)], [*values.values()]
+        for name in maybe_changed:
+            value = values.get(name)  # as it is now: others have had their turn meanwhile
             if value is not None and self._published.get(name) != value:
                 self._published[name] = value
                 self._retain(name, str(value))
                 yield
-        # figures of a deleted channel
-        for name in self._published.keys() - self._counters.values.keys():
-            if self._published.pop(name, None) is not None:
-                self._retain(name, "")
-                yield
+        if len(self._published) > len(values):  # figures of a channel that is gone
+            for name in self._published.keys() - values.keys():
+                if self._published.pop(name, None) is not None:
+                    self._retain(name, "")
+                    yield
+        self._seen = seen
 
     def forget(self, beginning: str) -> None:
         """Remove all figures with this prefix at once: their subject was removed."""
@@ -314,8 +325,12 @@ class SysTopics:
 
     async def _run(self) -> None:
         while True:
+            done = self._traffic.messages_sent
             for _ in self._changes():
-                await asyncio.sleep(0)
+                done -= 1
+                if self._traffic.messages_sent - done >= AT_ONCE:
+                    await asyncio.sleep(0)
+                    done = self._traffic.messages_sent
             await asyncio.sleep(self.interval)
 
     def _retain(self, name: str, text: str) -> None:

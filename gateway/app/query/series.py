@@ -3,6 +3,7 @@
 import math
 from array import array
 from collections.abc import Callable, Iterator
+from operator import add
 from time import process_time
 
 from gateway.app.parts import Core, Run
@@ -60,19 +61,16 @@ class Ring:
         at = second // self.step
         if at != self.at:
             self._store(at)
-        for index, value in enumerate(values):
-            self._sums[index] += value
+        self._sums = [*map(add, self._sums, values)]
         self._count += 1
 
     def _store(self, at: int) -> None:
         size, values, count = self._size, self._values, self._count
         if count:
-            place = self.at % size
-            for index, total in enumerate(self._sums):
-                values[index * size + place] = total / count
-        for missing in range(max(self.at + 1, at - size + 1), at):  # unknown
-            for index in range(len(self._sums)):
-                values[index * size + missing % size] = math.nan
+            values[self.at % size :: size] = array("f", [total / count for total in self._sums])
+        unknown = array("f", [math.nan]) * len(self._sums)
+        for missing in range(max(self.at + 1, at - size + 1), at):
+            values[missing % size :: size] = unknown
         self._sums = [0.0] * len(self._sums)
         self._count, self.at = 0, at
 
