@@ -43,7 +43,7 @@ cdef class PacketBatch:
 @cython.locals(body=Py_ssize_t, payload=Py_ssize_t)
 cpdef PacketBatch uneven_batch(bytes data, list starts, list offsets, Py_ssize_t back)
 
-cdef Py_ssize_t body_start(bytes data, Py_ssize_t start) except -1
+cpdef Py_ssize_t body_start(bytes data, Py_ssize_t start) except -1
 
 @cython.locals(first=Py_ssize_t, end=Py_ssize_t)
 cpdef packet_ids(bytes high, bytes low)

@@ -58,8 +58,16 @@ class FileWatch:
 
     def start(self, turn: Turn) -> None:
         """Check each second, and before each acknowledgement of a commit."""
+        self._writer.attempts.are_cut = self.are_cut
         self._writer.attempts.are_gone = self.are_gone
         self._tasks.append(asyncio.get_running_loop().create_task(self._keep_checking(turn)))
+
+    def are_cut(self) -> bool:
+        """Return whether one of the files was truncated, before a commit.
+
+        Deleted and renamed files are found after it, before any acknowledgement.
+        """
+        return bool(self.fault) or (not self._files.are_whole() and self.check())
 
     def are_gone(self) -> bool:
         """Return the same after a quick check, as for each commit."""
@@ -77,7 +85,7 @@ class FileWatch:
 
     async def close(self) -> None:
         """Stop checking; write the files again if they are gone and that was not done."""
-        self._writer.attempts.are_gone = lambda: False
+        self._writer.attempts.are_cut = self._writer.attempts.are_gone = lambda: False
         self.fault = self.fault or self._files.fault()
         if self.fault:
             await self._save()

@@ -53,14 +53,21 @@ class OwnFiles:
     def are_unchanged(self) -> bool:
         """Return whether nothing was deleted, renamed, or truncated since the last call.
 
-        It takes a few system calls without an object for each result: there are two checks for each
-        commit. After False, `fault` may still find everything in order: SQLite itself truncates its
-        files at times. A file system mounted over the folder is not detected.
+        It takes a few system calls without an object for each result, for each commit. After False,
+        `fault` may still find everything in order: SQLite itself truncates its files at times. A
+        file system mounted over the folder is not detected.
         """
         try:
             for link, name in self._names:
-                if readlink(link) != name:  # noqa: PTH115 - a fifth of the time, twice a commit
+                if readlink(link) != name:  # noqa: PTH115 - a fifth of the time, for each commit
                     return False
+        except OSError:
+            return False
+        return self.are_whole()
+
+    def are_whole(self) -> bool:
+        """Return whether nothing was truncated since the last call."""
+        try:
             database, log, _ = self._descriptors
             size, log_size = lseek(database, 0, SEEK_END), lseek(log, 0, SEEK_END)
             if size < self._bytes or log_size < self._log_bytes:

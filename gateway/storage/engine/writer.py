@@ -78,7 +78,9 @@ class CommitAttempts:
     ) -> None:
         self.failing = False
         self.free_space: FreeSpace | None = None
-        self.are_gone: Callable[[], bool] = lambda: False  # called before and after each commit
+        self.are_cut: Callable[[], bool] = lambda: False  # called before each commit
+        """Whether one of the files was truncated."""
+        self.are_gone: Callable[[], bool] = lambda: False  # called after each commit
         """Whether the files are gone: what is committed to them must not be acknowledged."""
         self._connection = connection
         self._counters = counters
@@ -104,8 +106,8 @@ class CommitAttempts:
         self._try()
 
     def _try(self) -> None:
-        # Before the commit, too: SQLite would extend a truncated log, and hide the damage.
-        if self.are_gone():
+        # Before the commit: SQLite would extend a truncated log, and hide the damage.
+        if self.are_cut():
             self._go_on(self._end_unwritten())
             return
         self._began = monotonic()

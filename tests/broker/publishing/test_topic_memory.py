@@ -92,3 +92,18 @@ def test_own_topics_and_very_long_ones_are_not_remembered() -> None:
     assert on.names == []
     on.publish(("x" * topic_memory.MAXIMUM_TOPIC, b"1"))
     assert len(on.names) == 1
+
+
+def test_large_messages_and_long_topics_that_come_together() -> None:
+    on = On()
+    long = "x" * (topic_memory.MAXIMUM_TOPIC + 1)
+    for _ in range(2):
+        on.publish(("a", b"1" * 300), (long, b"2"), ("b", b"3" * 200), ("a", b"4" * 400))
+        on.harness.pass_time(1.0)
+    found = {
+        name: (topic.count, topic.payload, topic.size) for name, topic in on.memory.topics.items()
+    }
+    assert found == {
+        b"\x00\x01a": (4, b"4" * PAYLOAD_BYTES, 400),
+        b"\x00\x01b": (2, b"3" * 200, 200),
+    }
