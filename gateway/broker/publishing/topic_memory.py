@@ -1,4 +1,4 @@
-"""The last message of each topic, and how often one comes: for whoever comes late."""
+"""The last message and the usual interval of each topic, for viewers that connect later."""
 
 import heapq
 
@@ -30,10 +30,10 @@ _WEIGHT = WEIGHT
 
 
 class Topic:
-    """What is remembered of a topic: `arrived` is the monotonic second of the last message.
+    """The last message of a topic; `arrived` is its monotonic second.
 
-    `payload` are the first bytes of its payload, which had `size`. `interval` is how many seconds
-    usually pass between two messages.
+    `payload` are the first bytes of its payload of `size` bytes. `interval` is the usual number of
+    seconds between two messages.
     """
 
     __slots__ = (
@@ -74,20 +74,20 @@ class Topic:
 
 
 class Watcher:
-    """Whoever looks at messages that are being delivered."""
+    """Observes messages that are being delivered."""
 
     __slots__ = ()
 
     def note(self, publication: Publication, first: int, count: int) -> None:
-        """Look at so many messages, from number `first` on."""
+        """Observe this many messages, from number `first` on."""
         raise NotImplementedError
 
 
 class TopicMemory(Watcher):
-    """Remembers topics; those that had no message for longest are forgotten for new ones.
+    """Stores topics; the one whose last message is oldest makes way for a new one.
 
-    `topics` are by name, as it stands in a PUBLISH behind its length. Topics that begin with `$`
-    are not remembered.
+    `topics` are by name, encoded with its length as in a PUBLISH. Topics that begin with `$` are
+    not stored.
     """
 
     __slots__ = ("_counters", "maximum", "topics")
@@ -98,7 +98,7 @@ class TopicMemory(Watcher):
         self.topics: dict[bytes, Topic] = {}
 
     def limit(self, maximum: int) -> None:
-        """Remember so many topics from now on."""
+        """Store this many topics from now on."""
         self.maximum = maximum
         if len(self.topics) > maximum:
             self._forget(len(self.topics) - maximum)
