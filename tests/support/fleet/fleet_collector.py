@@ -76,6 +76,9 @@ class FleetCollector:
         """Disconnect and end the thread."""
         self._client.disconnect()
         self._client.loop_stop()
+        # paho's thread may see that it is to end before it has closed the socket
+        if (socket := self._client.socket()) is not None:
+            socket.close()
 
     def _on_connect(self, client: Client, *_: object) -> None:
         client.subscribe(self._filter, options=SubscribeOptions(qos=1, retainAsPublished=True))
