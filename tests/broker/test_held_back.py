@@ -99,6 +99,7 @@ def test_a_connection_with_fewer_rights_gets_what_both_allow(place: Place, qos: 
     assert topics(narrow) == ["open/3"]
     assert place.count("held_back" if qos else "withheld") == 2
     assert place.harness.broker.queue_memory.held_back == (2 if qos else 0)
+    assert place.harness.broker.sessions["c"].queue.held_back == (2 if qos else 0)
     wide = place.connect()
     assert topics(wide) == (["secret", "secret"] if qos else [])
     assert not place.harness.broker.queue_memory.held_back

@@ -191,6 +191,7 @@ class ClientQueries:
         if session is not None:
             answer["subscriptions"] = self._subscriptions(session)
             answer["oldest_seconds"] = oldest_seconds(session, self._clock.monotonic())
+            answer["held_back"] = session.queue.held_back + len(session.inflight.withheld)
             answer["aliases"] = _aliases(session)
             answer["drops"] = session.drops or {}
         return answer
