@@ -51,6 +51,11 @@ MAX_WORDS = 256
 """characters of a value"""
 
 
+def uplink_prefix(name: object) -> str:
+    """Return what the names of an uplink's figures begin with; the only one has no name."""
+    return f"tidegate/uplink/{name}/" if name else "tidegate/uplink/"
+
+
 class Figures:
     """The last value of each figure, by its name below `$SYS/broker/`."""
 

@@ -31,7 +31,8 @@ from tui.record import Recorder, Replay
 from tui.screens import COMMANDS, SCREENS
 from tui.series import SPANS, Course
 from tui.state import GatewayState
-from tui.text import lasting, printable, time_of_day
+from tui.subject import Subject
+from tui.text import lasting, printable, time_of_day, wrapped
 from tui.verdict import Finding, findings
 from tui.view import Action, View
 
@@ -63,8 +64,8 @@ class Question:
         """Return the frame with the question."""
         inner = min(cells - 4, max(60, len(self.words) + 8))
         lines: list[Line] = [[]]
-        lines += [line((each, HEAD)) for each in _wrapped(self.words, inner - 4)]
-        lines += [line((each, TEXT)) for each in _wrapped(self.consequence, inner - 4)]
+        lines += [line((each, HEAD)) for each in wrapped(self.words, inner - 4)]
+        lines += [line((each, TEXT)) for each in wrapped(self.consequence, inner - 4)]
         lines += [
             [],
             line(("y", "key"), (" yes    ", MUTED), ("any other key", "key"), (" no", MUTED)),
@@ -480,7 +481,10 @@ class Session:
     def actions_of(self, view: View) -> list[Action]:
         """Return what the keys do while a view is in view, and only there."""
         found = list(view.actions())
-        table = view.focused
+        table, subject = view.focused, view.subject()
+        if subject is not None:
+            quiet = isinstance(subject, str)
+            found.insert(1, Action("w", "why", lambda: self.explain(subject), quiet=quiet))
         if table is not None:
             found.append(Action("slash", "filter", self.filter, "/"))
         if table is not None and table.can_sort:
@@ -640,6 +644,15 @@ class Session:
         else:
             self.leave()
 
+    def explain(self, subject: Subject | str) -> None:
+        """Show where messages went and why, or tell why that cannot be shown."""
+        from tui.screens.why import why_of
+
+        if isinstance(subject, str):
+            self._note = subject, "warn", self.now
+        else:
+            self.open(why_of(self, subject))
+
     def quit(self) -> None:
         """End, and keep what was seen."""
         newest = self.queries.get(EVENTS).number("last")
@@ -761,13 +774,3 @@ class Session:
             if width(shown) + width(piece) <= cells:
                 shown += piece
         return fitted(shown, cells)
-
-
-def _wrapped(words: str, cells: int) -> list[str]:
-    """Return words in lines of at most so many characters."""
-    result = [""]
-    for word in words.split():
-        if len(result[-1]) + len(word) + 1 > cells and result[-1]:
-            result.append("")
-        result[-1] = f"{result[-1]} {word}".strip()[:cells]
-    return result

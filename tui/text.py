@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from datetime import datetime
 
-from rich.cells import cell_len, set_cell_size
+from rich.cells import cell_len, chop_cells, set_cell_size
 
 UNKNOWN = "—"
 REPLACEMENT = "·"
@@ -34,6 +34,24 @@ def fit(text: str, width: int, *, right: bool = False) -> str:
         return set_cell_size(text, width - 1) + "…"
     padding = " " * (width - cells)
     return padding + text if right else text + padding
+
+
+def wrapped(text: str, width: int) -> list[str]:
+    """Return `text` in lines of at most `width` terminal cells, broken at spaces where it can be.
+
+    Further lines are indented as the first, by two more.
+    """
+    indent = text[: len(text) - len(text.lstrip())][: width // 2]
+    result, shown = [], indent
+    for word in text.split():
+        if shown.strip() and cell_len(f"{shown} {word}") > width:
+            result.append(shown)
+            shown = f"{indent}  " if indent else ""
+        shown += word if not shown.strip() else f" {word}"
+        if cell_len(shown) > width:
+            *whole, shown = chop_cells(shown, max(2, width))
+            result += whole
+    return [*result, shown]
 
 
 def amount(count: int | None) -> str:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from tui.figures import uplink_prefix
 from tui.queries import Answer, Document, number, text
 from tui.state import GatewayState
 from tui.text import amount, lasting, outage
@@ -79,7 +80,7 @@ def _from_status(status: Answer) -> list[tuple[str, str, str, int | None]]:
 def _from_figures(state: GatewayState) -> list[tuple[str, str, str, int | None]]:
     found = []
     for name in state.figures.uplinks():
-        begin = f"tidegate/uplink/{name}/" if name else "tidegate/uplink/"
+        begin = uplink_prefix(name)
         waiting = state.figures.count(begin + "waiting" if name else "tidegate/outbox/rows")
         word = state.figures.word
         found.append((name, word(begin + "state"), word(begin + "error"), waiting))
@@ -132,5 +133,5 @@ def _is_open_event(row: Document) -> bool:
 
 
 def _event(row: Document) -> Finding:
-    subject = text(row.get("subject"))
-    return Finding("warning", subject, text(row.get("text")), "Clients", subject)
+    name = str(row.get("subject"))
+    return Finding("warning", text(name), text(row.get("text")), "Clients", name)

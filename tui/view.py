@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from tui.line import BORDER, MUTED, Line, fitted, line, restyled
 from tui.queries import Answer, Query
+from tui.subject import Subject
 from tui.table import Table
 from tui.text import age
 
@@ -80,6 +81,10 @@ class View:
     def actions(self) -> Sequence[Action]:
         """Return what can be done here now, the most useful first."""
         return ()
+
+    def subject(self) -> Subject | str | None:
+        """Return what `w` explains now, or why it cannot; None where there is nothing to ask of."""
+        return None
 
     def draw(self, cells: int, height: int) -> list[Line]:
         """Return exactly so many lines of so many cells."""

@@ -38,6 +38,27 @@ async def test_the_screens_of_a_real_gateway(
         await shown(pilot, "uplink plant", "disconnected", "connected to mqtt://127.0.0.1")
 
 
+async def test_w_explains_rows_of_a_real_gateway(
+    application: TidegateApp, gateway: GatewayProcess
+) -> None:
+    for value in (20, 24):
+        single("sensors/n1/t", f'{{"value":{value}}}', qos=1, port=gateway.port)
+    async with application.run_test(size=(80, 24)) as pilot:
+        await connected(pilot)
+        await press(pilot, "3")
+        await shown(pilot, "● you", "w why")
+        await press(pilot, "w")
+        await shown(pilot, "connected since", "no refusal for want of a right")
+        await press(pilot, "4")
+        await shown(pilot, "▌ cloud")
+        await press(pilot, "j", "w")
+        await shown(pilot, "plant: why it waits", "the link is down", "Connection refused")
+        await press(pilot, "escape", "k")
+        await shown(pilot, "▌ cloud", "payload.value > 20")
+        await press(pilot, "tab", "w")
+        await shown(pilot, "payload.value > 20", "2 messages reached it", "1 of these")
+
+
 async def test_an_uplink_is_paused_and_resumed(application: TidegateApp) -> None:
     async with application.run_test(size=(120, 36)) as pilot:
         await connected(pilot)

@@ -439,7 +439,8 @@ def every_view() -> list[tuple[str, ...]]:
     """Return the keys that lead to each view from the first."""
     screens = [(digit,) for digit in "123456"]
     return [*screens, ("2", "enter"), ("3", "enter"), ("4", "enter"), ("4", "e"), ("5", "enter"),
-            ("6", "enter"), ("6", "L"), ("2", "w"), ("?",)]  # fmt: skip
+            ("6", "enter"), ("6", "L"), ("2", "w"), ("3", "w"), ("4", "w"), ("4", "j", "w"),
+            ("4", "tab", "w"), ("5", "tab", "w"), ("6", "w"), ("?",)]  # fmt: skip
 
 
 def at_view(keys: tuple[str, ...]) -> Bench:

@@ -6,6 +6,7 @@ from typing import Any
 from tui.line import MUTED, Line, box, line
 from tui.queries import Document, Query, number, query, text
 from tui.signs import state_cell
+from tui.subject import Subject
 from tui.table import Column, Table
 from tui.text import UNKNOWN, amount, moment, printable, rate, size, span
 from tui.view import Action, View, dimmed, trouble
@@ -136,6 +137,11 @@ class Clients(View):
             *self._turns(),
         ]
 
+    def subject(self) -> Subject | None:
+        """Return the client at the cursor."""
+        row = self.table.current
+        return None if row is None else Subject("client", str(row.get("id")))
+
     def draw(self, cells: int, height: int) -> list[Line]:
         """Return the table."""
         now = self.session.now
@@ -232,6 +238,10 @@ class ClientDetail(View):
             Action("K", "disconnect", lambda: disconnect(self.session, row), asks=True),
             Action("D", "drop session", lambda: drop(self.session, row), asks=True),
         ]
+
+    def subject(self) -> Subject:
+        """Return this client."""
+        return Subject("client", self._id)
 
     def draw(self, cells: int, height: int) -> list[Line]:
         """Return everything about it."""

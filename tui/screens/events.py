@@ -7,6 +7,7 @@ from tui.line import MUTED, Line, box, line
 from tui.queries import EVENTS, Document, Query, number, text
 from tui.signs import severity
 from tui.state import LogLine
+from tui.subject import Subject, subject_of_event, subject_of_words
 from tui.table import Column, Table
 from tui.text import lasting, moment, span, time_of_day
 from tui.view import Action, View, dimmed
@@ -67,6 +68,13 @@ class Events(View):
             Action("c", "who came and went", self._toggle),
         ]
 
+    def subject(self) -> Subject | str | None:
+        """Return what the event or the line at the cursor is about."""
+        if self.below is not None and self.below is self.focused:
+            return subject_of_line(self.below.current)
+        row = None if self.table is None else self.table.current
+        return None if row is None else subject_of_event(row)
+
     def draw(self, cells: int, height: int) -> list[Line]:
         """Return events above, the log below."""
         now = self.session.now
@@ -117,6 +125,10 @@ class EventDetail(View):
         super().__init__(session)
         self._row = row
 
+    def subject(self) -> Subject | str:
+        """Return what the event is about."""
+        return subject_of_event(self._row)
+
     def draw(self, cells: int, height: int) -> list[Line]:
         """Return all of it, wrapped."""
         now = self.session.now
@@ -150,6 +162,10 @@ class Log(View):
         """Return what can be done here."""
         return [Action("space", "hold" if self._follows else "follow", self._hold)]
 
+    def subject(self) -> Subject | str | None:
+        """Return what the line at the cursor is about."""
+        return subject_of_line(self.table.current if self.table is not None else None)
+
     def draw(self, cells: int, height: int) -> list[Line]:
         """Return the lines, the newest last."""
         if self._follows or self.table.filter or not self.table.rows:
@@ -170,6 +186,11 @@ def _part(each: LogLine) -> str:
 
 def _came(each: LogLine) -> bool:
     return each.logger.endswith(CHATTER)
+
+
+def subject_of_line(each: LogLine | None) -> Subject | str | None:
+    """Return what a line of the log is about, or that it names nothing."""
+    return None if each is None else subject_of_words(each.message)
 
 
 def log_table() -> Table[LogLine]:

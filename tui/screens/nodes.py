@@ -7,11 +7,13 @@ from tui.line import MUTED, Line, box, line
 from tui.queries import Document, Query, number, query, text
 from tui.screens import update
 from tui.signs import state_cell
+from tui.subject import Subject, subject_of_reading
 from tui.table import Column, Table
 from tui.text import UNKNOWN, age, printable
 from tui.view import Action, View, dimmed, trouble
 
 BRIDGES = query("bridges", 2.0, limit=200)
+BRIDGE = "why: this is a bridge; tab, and choose one of its readings"
 READINGS = query("readings", 3.0, limit=500)
 
 
@@ -79,6 +81,13 @@ class Nodes(View):
             if update.is_here(port):
                 found.append(Action("u", "update node", lambda: self._update(port), asks=True))
         return found
+
+    def subject(self) -> Subject | str | None:
+        """Return the topic of the reading at the cursor."""
+        if self.below is not None and self.below is self.focused:
+            row = self.below.current
+            return None if row is None else subject_of_reading(row)
+        return None if self.table is None or self.table.current is None else BRIDGE
 
     def draw(self, cells: int, height: int) -> list[Line]:
         """Return bridges and readings."""
@@ -161,6 +170,11 @@ class BridgeReadings(View):
     def queries(self) -> list[Query]:
         """Return the query for its readings."""
         return [self._query]
+
+    def subject(self) -> Subject | None:
+        """Return the topic of the reading at the cursor."""
+        row = self.table.current if self.table is not None else None
+        return None if row is None else subject_of_reading(row)
 
     def draw(self, cells: int, height: int) -> list[Line]:
         """Return the table."""

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tui import figures
+from tui.figures import uplink_prefix
 from tui.line import MUTED, Line, at_cursor, beside, box, filled, fitted, gauge, line, spread
 from tui.plot import plot, stretched
 from tui.queries import EVENTS, STATUS, Document, Query, number, query, text
@@ -11,6 +12,7 @@ from tui.screens.plots import PLOTS, plot_actions, plots
 from tui.screens.topics import NO_MEMORY, TopicDetail, value_of
 from tui.series import SPANS
 from tui.signs import SIGNS, severity
+from tui.subject import Subject
 from tui.text import (
     UNKNOWN,
     age,
@@ -40,6 +42,9 @@ CARD_YEARS = 10 * 365
 ROOM = 7 * 86_400
 LEFT, MIDDLE = 24, 16
 """cells of the flow's parts"""
+
+PLACES = {"Topics": "topic", "Clients": "client", "Queues": "queue"}
+"""what a finding's row is, by the screen that says more of it"""
 
 
 class Now(View):
@@ -81,6 +86,15 @@ class Now(View):
         found += plot_actions(self.session)
         shown = {"enter", "m", "]"}
         return sorted(found, key=lambda each: each.key not in shown)
+
+    def subject(self) -> Subject | str | None:
+        """Return what the fault at the cursor is about."""
+        if not self._found:
+            return None
+        found = self._found[min(self._at, len(self._found) - 1)]
+        if found.place in PLACES and found.row:
+            return Subject(PLACES[found.place], found.row)
+        return "why: enter opens the screen that says more of this"
 
     def click(self, y: int) -> None:
         """Go to what needs a person at this line."""
@@ -176,7 +190,7 @@ class Now(View):
         names = state.figures.uplinks()
         longest = min(16, max((len(each or "uplink") for each in names), default=0))
         for name in names:
-            begin = f"tidegate/uplink/{name}/" if name else "tidegate/uplink/"
+            begin = uplink_prefix(name)
             word = state.figures.word(begin + "state")
             sign, style = SIGNS.get(word, ("?", MUTED))
             waiting = state.figures.count(begin + "waiting" if name else figures.OUTBOX_ROWS)

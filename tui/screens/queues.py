@@ -3,13 +3,15 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tui.figures import uplink_prefix
 from tui.line import MUTED, Line, box, fitted, gauge, line
 from tui.orders import Order
 from tui.queries import Answer, Document, Query, number, query, text
 from tui.screens.plots import PLOTS, plot_actions, plots
-from tui.screens.rule import RuleEditor, place_of
+from tui.screens.rule import RuleEditor, place_of, subject_of_rule
 from tui.series import SPANS
 from tui.signs import state_cell
+from tui.subject import Subject, subject_of_queue
 from tui.table import Column, Table
 from tui.text import UNKNOWN, amount, outage, rate, size, span
 from tui.verdict import brief
@@ -152,6 +154,13 @@ class Queues(View):
             found.append(Action("R", "redrive", lambda: self._redrive(uplinks), asks=True))
         return [*found, *(plot_actions(self.session) if self._plotted else [])]
 
+    def subject(self) -> Subject | None:
+        """Return the queue or the rule at the cursor."""
+        if self.below is not None and self.below is self.focused:
+            return subject_of_rule(self.rules.current)
+        row = self.table.current
+        return None if row is None else subject_of_queue(row)
+
     def draw(self, cells: int, height: int) -> list[Line]:
         """Return the queues, and below them the one at the cursor."""
         now = self.session.now
@@ -192,7 +201,7 @@ class Queues(View):
         if row.get("kind") != "uplink":
             return row
         name = row.get("name")
-        begin = f"tidegate/uplink/{name}/" if name else "tidegate/uplink/"
+        begin = uplink_prefix(name)
         state = self.session.state.figures.word(begin + "state")
         return {**row, "state": state} if state else row
 
@@ -201,7 +210,7 @@ class Queues(View):
         state = self.session.state
         found: list[Document] = []
         for name in state.figures.uplinks():
-            begin = f"tidegate/uplink/{name}/" if name else "tidegate/uplink/"
+            begin = uplink_prefix(name)
             found.append(
                 {
                     "kind": "uplink",
@@ -328,7 +337,7 @@ class Queues(View):
     def _state_of(self, kind: str, name: str) -> str:
         """Return what the figures say, which come by themselves, or else the last answer."""
         if kind == "uplink":
-            begin = f"tidegate/uplink/{name}/" if name else "tidegate/uplink/"
+            begin = uplink_prefix(name)
             if told := str(self.session.state.figures.word(begin + "state")):
                 return told
         for row in self.answer(QUEUES).rows():
@@ -385,6 +394,11 @@ class QueueDetail(View):
             return []
         edit = lambda: self.session.open(RuleEditor(self.session, rule))  # noqa: E731
         return [Action("e", "edit rule", edit), Action("enter", "edit rule", edit, "⏎", quiet=True)]
+
+    def subject(self) -> Subject:
+        """Return the rule at the cursor, or the queue if it has none."""
+        rule = None if self.table is None else subject_of_rule(self.table.current)
+        return rule or subject_of_queue(self._row)
 
     def every_figure(self) -> bool:
         """Return that it shows figures that are not usual."""

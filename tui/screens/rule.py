@@ -7,6 +7,7 @@ from typing import Any
 from tui.line import MUTED, Line, box, gauge, line
 from tui.queries import Document, Query, number, query, text
 from tui.screens.topics import ACCEPTED, where_problem
+from tui.subject import Subject
 from tui.text import UNKNOWN, moment, printable, size, span
 from tui.view import Action, View, dimmed
 
@@ -19,6 +20,11 @@ TRIAL = "tui"
 def place_of(rule: Document) -> str:
     """Return a rule as commands and queries name it: its name in the ledger."""
     return str(rule.get("rule") or "")
+
+
+def subject_of_rule(rule: Document | None) -> Subject | None:
+    """Return a rule as what `w` explains."""
+    return None if rule is None else Subject("rule", place_of(rule))
 
 
 def filter_problem(words: str) -> str:
@@ -66,6 +72,10 @@ class RuleEditor(View):
         if self._trial().get("state") == "running":
             found.append(Action("E", "end the trial", self._end))
         return found
+
+    def subject(self) -> Subject | None:
+        """Return this rule, as it is now."""
+        return subject_of_rule(self._rule)
 
     def copied(self) -> str:
         """Return the command that applies the edit."""

@@ -8,7 +8,7 @@ from typing import Any
 from tui.line import MUTED, Line, beside, box, line
 from tui.plot import plot, stretched
 from tui.queries import Query, number, query
-from tui.screens.why import Why
+from tui.subject import Subject
 from tui.table import Column, Table, filter_of
 from tui.text import (
     UNKNOWN,
@@ -144,8 +144,6 @@ class TopicsScreen(View):
     def actions(self) -> Sequence[Action]:
         """Return what can be done with the topic at the cursor."""
         found = [Action("enter", "open", self._enter, "⏎")]
-        if self.table.current is not None and self.table.current.topic is not None:
-            found.append(Action("w", "why", self._why))
         found.append(Action("$", "where", self._ask_where))
         found.append(Action("f", "topic filter", self._ask_filter))
         found += [
@@ -157,6 +155,13 @@ class TopicsScreen(View):
             Action("P", "publish", self._publish, asks=True),
         ]
         return found
+
+    def subject(self) -> Subject | str | None:
+        """Return the topic at the cursor."""
+        branch = self.table.current
+        if branch is None or branch.topic is not None:
+            return Subject("topic", branch.topic.name) if branch and branch.topic else None
+        return "why: this is a branch; open it, and choose one of its topics"
 
     def draw(self, cells: int, height: int) -> list[Line]:
         """Return the tree."""
@@ -256,11 +261,6 @@ class TopicsScreen(View):
         else:
             self.table.point_at(branch.path.rpartition("/")[0])
 
-    def _why(self) -> None:
-        branch = self.table.current
-        if branch is not None and branch.topic is not None:
-            self.session.open(Why(self.session, branch.topic.name))
-
     def _ask_filter(self) -> None:
         self.session.prompt("topic filter: ", self._take_filter, self._filter)
 
@@ -324,12 +324,15 @@ class TopicDetail(View):
         return [
             Action("b", "big", self._make_big),
             Action("v", "hex/text/difference/history", self._next_form),
-            Action("w", "why", lambda: self.session.open(Why(self.session, self._name))),
             Action(
                 "X", "clear retained", lambda: clear_retained(self.session, self._name), asks=True
             ),
             Action("P", "publish", lambda: publish(self.session, self._name), asks=True),
         ]
+
+    def subject(self) -> Subject:
+        """Return this topic."""
+        return Subject("topic", self._name)
 
     def draw(self, cells: int, height: int) -> list[Line]:
         """Return everything about it."""
