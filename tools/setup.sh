@@ -87,6 +87,8 @@ system() {
     command -v strace >/dev/null || apt_install strace
     command -v zsh >/dev/null || apt_install zsh # which complete commands, as bash does
     command -v fish >/dev/null || apt_install fish
+    command -v tmux >/dev/null || apt_install tmux
+    command -v groff >/dev/null || apt_install groff-base
     command -v systemd-analyze >/dev/null || apt_install systemd
     command -v dbus-daemon >/dev/null || apt_install dbus
     command -v chromium >/dev/null || apt_install chromium # reports are seen in a browser

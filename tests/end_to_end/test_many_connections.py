@@ -23,7 +23,10 @@ KIB_EACH = 4
 def enough_descriptors() -> Iterator[None]:
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     if before[1] != resource.RLIM_INFINITY and before[1] < CONNECTIONS + 500:
-        pytest.skip(f"at most {before[1]} open files; get it with: ulimit -Hn {CONNECTIONS + 500}")
+        pytest.skip(
+            f"this machine does not allow {CONNECTIONS} connections;"
+            f" get it with: ulimit -Hn {CONNECTIONS + 500}"
+        )
     resource.setrlimit(resource.RLIMIT_NOFILE, (before[1], before[1]))
     yield
     resource.setrlimit(resource.RLIMIT_NOFILE, before)

@@ -93,7 +93,9 @@ def kind(request: pytest.FixtureRequest) -> str:
             try:
                 probe.bind(("::1", 0))
             except OSError:
-                pytest.skip("this machine has no IPv6; get it with: sysctl net.ipv6.conf.lo")
+                pytest.skip(
+                    "this machine does not allow IPv6; get it with: sysctl net.ipv6.conf.lo"
+                )
     return str(request.param)
 
 

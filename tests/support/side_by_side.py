@@ -233,6 +233,6 @@ def _sendable(value: Any) -> Any:
         return value.encode(errors="backslashreplace").decode()
     if isinstance(value, dict):
         return {key: _sendable(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_sendable(each) for each in value]
+    if isinstance(value, list | tuple):  # the reason of a skip is in a tuple
+        return type(value)(map(_sendable, value))
     return value

@@ -27,7 +27,7 @@ def test_a_kernel_that_does_not_account_says_nothing(tmp_path: Path, text: str) 
 def test_what_this_process_writes_is_counted(tmp_path: Path) -> None:
     before = bytes_written()
     if before is None:
-        pytest.skip("this kernel does not account for a process's I/O")
+        pytest.skip("this machine does not allow to count the input and output of a process")
     descriptor = os.open(tmp_path / "file", os.O_CREAT | os.O_WRONLY)
     os.write(descriptor, bytes(1_000_000))
     os.fsync(descriptor)

@@ -182,9 +182,12 @@ def test_what_theengs_knows_by_name_alone_is_nothing() -> None:
     assert library.asked[-1]["manufacturerdata"] == "010001"
 
 
+@pytest.mark.deep(
+    "TIDEGATE_THEENGS=1 make test, after pip install '.[theengs]', which builds it",
+    "TIDEGATE_THEENGS",
+)
 def test_theengs_itself_decodes_what_other_parsers_do_and_is_asked_last() -> None:
-    """Real advertisements, where TheengsDecoder is installed."""
-    pytest.importorskip("TheengsDecoder", reason="needs Theengs: pip install TheengsDecoder")
+    """Real advertisements; TheengsDecoder has no wheels, and needs a C++ compiler and CMake."""
     decoder = theengs(None)
     assert isinstance(Decoders().of_device(None)[-1], Theengs)
     for _, fields, expected in ADVERTISEMENTS:

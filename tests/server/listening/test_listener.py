@@ -56,7 +56,7 @@ async def test_ipv6(held: Server) -> None:
     try:
         await listener.bind()
     except StartError:
-        pytest.skip("this machine has no IPv6")
+        pytest.skip("this machine does not allow IPv6")
     await listener.serve()
     reader, writer = await asyncio.open_connection("::1", listener.port)
     client = RawClient(reader, writer, MQTT_3_1_1)
