@@ -119,6 +119,9 @@ class ProxiedConnection(asyncio.Transport):
         self._below = cast("asyncio.Transport", transport)
         self._peer = peer_name(transport)
         address = transport.get_extra_info("peername")
+        if address is None:  # it was reset before it was accepted
+            self._refuse("it is gone already")
+            return
         host = ipaddress.ip_address(address[0].partition("%")[0])
         host = getattr(host, "ipv4_mapped", None) or host
         if not any(host in network for network in self._proxies):

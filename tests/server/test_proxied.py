@@ -3,6 +3,7 @@
 import asyncio
 import socket
 import ssl
+import struct
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from ipaddress import ip_network
@@ -14,10 +15,11 @@ import pytest
 from gateway.broker.connecting.connection_info import Anonymous
 from gateway.mqtt.packets import MQTT_5, PubAck, Publish
 from gateway.server.listening.listener import Listener
-from gateway.server.proxied import LONGEST_1, SIGNATURE, HeaderError, parse
+from gateway.server.proxied import LONGEST_1, SIGNATURE, HeaderError, ProxiedConnection, parse
 from gateway.server.tls.context import server_context
 from gateway.settings.listener import ListenerSettings
 from tests.support.disk.storage import until
+from tests.support.ports import free_port
 from tests.support.processes.certificates import Authority
 from tests.support.processes.server import HOST, Server
 from tests.support.raw_client import RawClient
@@ -134,6 +136,20 @@ async def test_a_stranger_is_closed_whatever_it_says(
         writer.close()
         await until(lambda: not listener.connections.clients)
     assert "its address is not in proxy_protocol_from" in caplog.text
+
+
+async def test_a_connection_that_is_gone_already_is_closed(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with socket.create_server((HOST, free_port())) as listening:
+        client = socket.create_connection(listening.getsockname())
+        accepted, _ = listening.accept()
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        client.close()  # with RST: the socket has no peer any more
+    held: Any = ProxiedConnection(asyncio.Protocol(), (ip_network("127.0.0.0/8"),), 10)
+    transport, _ = await asyncio.get_running_loop().connect_accepted_socket(lambda: held, accepted)
+    assert transport.is_closing()
+    assert "is closed: it is gone already" in caplog.text
 
 
 async def test_a_client_without_a_header_is_closed_and_told_in_the_log(
