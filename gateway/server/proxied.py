@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from gateway.server.transport import peer_name
+from gateway.server.wrapped_transport import WrappedTransport
 from gateway.settings.checks import Network
 
 logger = logging.getLogger(__name__)
@@ -94,7 +95,7 @@ def _source_2(data: bytes, size: int) -> Address | None:
     return host, int.from_bytes(data[port : port + 2], "big")
 
 
-class ProxiedConnection(asyncio.Transport):
+class ProxiedConnection(WrappedTransport):
     """Between a socket and the protocol of a client: the client's address is what a proxy says.
 
     A connection from another address than `proxies`, without a header, or without a whole one
@@ -106,7 +107,6 @@ class ProxiedConnection(asyncio.Transport):
         self._inner = inner
         self._proxies = proxies
         self._seconds = seconds
-        self._below: asyncio.Transport | None = None
         self._peer = "unknown"
         self._address: Address | None = None
         self._header: bytes | None = b""  # None once it was read
@@ -116,7 +116,7 @@ class ProxiedConnection(asyncio.Transport):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Wait for the header of a proxy; close the connection of a stranger."""
-        self._below = cast("asyncio.Transport", transport)
+        self._transport = cast("asyncio.Transport", transport)
         self._peer = peer_name(transport)
         address = transport.get_extra_info("peername")
         if address is None:  # it was reset before it was accepted
@@ -141,7 +141,7 @@ class ProxiedConnection(asyncio.Transport):
         except HeaderError as error:
             self._refuse(str(error))
             return
-        if found is None or self._below is None or self._below.is_closing():
+        if found is None or self._transport.is_closing():
             return
         size, self._address = found
         rest, self._header = self._header[size:], None
@@ -182,7 +182,7 @@ class ProxiedConnection(asyncio.Transport):
         """Return what the socket's transport says, but the client's address for `peername`."""
         if name == "peername" and self._address is not None:
             return self._address
-        return default if self._below is None else self._below.get_extra_info(name, default)
+        return super().get_extra_info(name, default)
 
     @property
     def max_size(self) -> int:
@@ -193,35 +193,13 @@ class ProxiedConnection(asyncio.Transport):
     def max_size(self, size: int) -> None:
         self._transport.max_size = size  # type: ignore[attr-defined]  # as asyncio has it
 
-    @property
-    def _transport(self) -> asyncio.Transport:
-        if self._below is None:
-            raise RuntimeError("not connected")
-        return self._below
-
     def is_closing(self) -> bool:
         """Return whether it is closed or about to be."""
-        return self._below is None or self._below.is_closing()
+        return self._transport.is_closing()
 
     def is_reading(self) -> bool:
         """Return whether the socket is read."""
         return self._transport.is_reading()
-
-    def pause_reading(self) -> None:
-        """Leave what comes in the socket."""
-        self._transport.pause_reading()
-
-    def resume_reading(self) -> None:
-        """Read the socket again."""
-        self._transport.resume_reading()
-
-    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
-        """Set when the peer counts as slow."""
-        self._transport.set_write_buffer_limits(high, low)
-
-    def get_write_buffer_size(self) -> int:
-        """Return the bytes that wait for the socket."""
-        return self._transport.get_write_buffer_size()
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         """Send bytes."""
@@ -237,10 +215,8 @@ class ProxiedConnection(asyncio.Transport):
 
     def close(self) -> None:
         """Close it once everything is sent."""
-        if self._below is not None:
-            self._below.close()
+        self._transport.close()
 
     def abort(self) -> None:
         """Close it at once."""
-        if self._below is not None:
-            self._below.abort()
+        self._transport.abort()

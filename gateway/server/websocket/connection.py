@@ -7,7 +7,7 @@ unmasks in C.
 import asyncio
 import logging
 from http import HTTPStatus
-from typing import Any, cast
+from typing import cast
 
 from websockets.frames import CloseCode, Frame, Opcode
 from websockets.http11 import Request
@@ -25,9 +25,10 @@ from gateway.server.websocket.handshake import (
     refuse_garbage,
     refuse_size,
 )
+from gateway.server.wrapped_transport import WrappedTransport
 
 
-class FrameTransport(asyncio.Transport):
+class FrameTransport(WrappedTransport):
     """Writes and closes with frames; everything else is the socket's."""
 
     def __init__(self, frames: "WebSocketConnection", transport: asyncio.Transport) -> None:
@@ -54,26 +55,6 @@ class FrameTransport(asyncio.Transport):
     def is_closing(self) -> bool:
         """Return whether nothing can be written any more."""
         return self._frames.closing or self._transport.is_closing()
-
-    def pause_reading(self) -> None:
-        """Stop reading from the socket."""
-        self._transport.pause_reading()
-
-    def resume_reading(self) -> None:
-        """Read again."""
-        self._transport.resume_reading()
-
-    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
-        """Set how many bytes may wait for the socket."""
-        self._transport.set_write_buffer_limits(high, low)
-
-    def get_write_buffer_size(self) -> int:
-        """Return how many bytes wait for the socket."""
-        return self._transport.get_write_buffer_size()
-
-    def get_extra_info(self, name: str, default: Any = None) -> Any:
-        """Return information of the socket, or of TLS on it."""
-        return self._transport.get_extra_info(name, default)
 
 
 logger = logging.getLogger(__name__)
