@@ -185,12 +185,18 @@ def test_nodes_that_move_step_by_step_are_found_all_the_while() -> None:
     assert nodes.count == len(edges)
 
 
-def test_what_is_not_there_is_not_found_in_either_table_while_nodes_move() -> None:
-    """Enough is looked up in tables of enough sizes for some looks to go on at the beginning."""
+@pytest.mark.parametrize("seed", range(3))
+def test_what_is_not_there_is_not_found_in_either_table_while_nodes_move(seed: int) -> None:
+    """Levels are random, so that some searches go on at a table's beginning for any hash factors.
+
+    Levels in sequence lie in clumps for one factor in some thousand.
+    """
+    random = Random(seed)
     nodes, slots = TrieNodes(at_once=0), FIRST_EDGES
-    for count in range(1, 3_000):
-        grown = nodes.grow(ROOT, count)
+    for count, level in enumerate(random.sample(range(1, 1 << 30), 3_000), 1):
+        grown = nodes.grow(ROOT, level)
         if 4 * count > 3 * slots:  # a larger table was made just now
             slots += slots >> 1
-            assert not any(nodes.child(ROOT, level) for level in range(5_000, 5_000 + 2 * slots))
-            assert nodes.child(ROOT, count) == grown
+            absent = (random.randrange(1 << 30, 1 << 31) for _ in range(4 * slots))
+            assert not any(nodes.child(ROOT, each) for each in absent)
+            assert nodes.child(ROOT, level) == grown
