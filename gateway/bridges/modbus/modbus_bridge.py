@@ -9,10 +9,17 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gateway.bridges.kind import BridgeKind, FoundTable, ScanOptions
-from gateway.bridges.modbus.answer_filter import AnswerFilter
+from gateway.bridges.modbus.answer_filter import AnswerFilter, RtuFraming, TcpFraming
 from gateway.bridges.modbus.modbus_settings import ModbusSettings
 from gateway.bridges.modbus.register import Register, is_news
-from gateway.bridges.modbus.requests import FAILURES_MAX, Device, Request, plan
+from gateway.bridges.modbus.requests import (
+    FAILURES_MAX,
+    FOR_NOW,
+    SILENCES_OF_LOSS,
+    Device,
+    Request,
+    plan,
+)
 from gateway.bridges.readings.reading import Value
 from gateway.bridges.serial.serial_settings import port_name
 from gateway.bridges.supervision.host import Host
@@ -42,9 +49,6 @@ REFUSALS = {
 }
 """Codes of the specification (Modbus Application Protocol, 7)."""
 
-FOR_NOW = (4, 5, 6)
-"""Exceptions that may be over when the next question is due."""
-
 NOT_REACHED = (10, 11)
 """Exceptions of a gateway in between that does not reach the device."""
 
@@ -68,7 +72,7 @@ class ModbusBridge:
         self._published: dict[Register, tuple[Value, float]] = {}
         self._writes: deque[tuple[Register, float]] = deque()
         self._write_asked = asyncio.Event()
-        self._filter: AnswerFilter | None = None
+        self._filter = AnswerFilter(TcpFraming(), self._on_late_answer)
         self._late_logged: set[int] = set()
         for register in settings.registers:
             if register.is_written:
@@ -102,10 +106,11 @@ class ModbusBridge:
         return DEAF_AFTER + 2 * quickest
 
     async def _connect(self) -> "Client":
+        self._filter = AnswerFilter(TcpFraming(), self._on_late_answer)
         if self._settings.is_rtu:
             from pymodbus.framer import FramerRTU
 
-            self._filter = AnswerFilter(FramerRTU.compute_CRC, self._on_late_answer)
+            self._filter = AnswerFilter(RtuFraming(FramerRTU.compute_CRC), self._on_late_answer)
         client = make_client(self._settings, self._filter)
         # a dead device is no reason to close the connection
         client.set_max_no_responses(1_000_000_000)
@@ -141,19 +146,19 @@ class ModbusBridge:
             "holding": client.read_holding_registers,
         }[request.first.table]
         question = read(request.first.address, count=request.count, device_id=device.number)
+        is_probe = request is device.probe
         answer = await self._ask(client, device, question, request)
         if answer is None:
-            device.doubt(request)
             return
-        device.believe(request, asyncio.get_running_loop().time())
-        if answer.isError():
-            self._refused(device, request, answer.exception_code)
-            return
-        words = answer.bits if request.first.is_bit else answer.registers
+        if is_probe:
+            device.believe(asyncio.get_running_loop().time(), refused=answer.isError())
+        words = [] if answer.isError() else answer.registers or answer.bits
         if len(words) < request.count:
-            self._refused(device, request, TOO_SHORT)
+            if not is_probe:
+                code = answer.exception_code if answer.isError() else TOO_SHORT
+                self._refused(device, request, code)
             return
-        request.refused = 0
+        request.answered()
         self._note_request(device, request, "")
         for register in request.registers:
             start = register.address - request.first.address
@@ -181,31 +186,42 @@ class ModbusBridge:
             raise
         except ModbusException as failure:
             if not client.connected:
+                self._doubt(device, request, SILENCES_OF_LOSS)
                 raise BridgeError("the connection was lost") from failure
             self._host.count("timeouts")
             self._miss(device, request, polled)
             return None
         finally:
-            if self._filter is not None:
-                client.ctx.recv_buffer = b""
-                self._filter.expect_nothing()
+            client.ctx.recv_buffer = b""
+            self._filter.expect_nothing()
         if answer.isError() and answer.exception_code in NOT_REACHED:
             self._host.count("refusals")
-            self._miss(device, None, polled)
+            self._miss(device, request, polled, late=False)
             return None
         self._answered = loop.time()
-        device.answered(self._answered)
+        device.answered(self._answered, named=bool(self._filter.numbered))
         self._host.received()
         self._host.count("refusals" if answer.isError() else "answers")
         self._note(device, "")
         return answer
 
-    def _miss(self, device: Device, request: Request | None, polled: float) -> None:
+    def _miss(
+        self, device: Device, request: Request | None, polled: float, *, late: bool = True
+    ) -> None:
         """Skip a device for a while that did not answer."""
         device.silent(asyncio.get_running_loop().time())
-        if self._filter is not None:
+        if late and not self._filter.numbered:
             device.expect_late(request, polled)
+        device.last_request_at = polled
         self._note(device, f"does not answer; asked again in {device.wait:g} s")
+        self._doubt(device, request)
+
+    def _doubt(self, device: Device, request: Request | None, silences: int = 1) -> None:
+        """Ask for less than a request without an answer; report a value that has none."""
+        if request is not None and device.doubt(request, silences):
+            request.refused += 1
+            request.refuse(asyncio.get_running_loop().time())
+            self._note_request(device, request, f"does not answer for {request.title}")
 
     def _on_late_answer(self, number: int) -> None:
         """Drop an answer on a serial line that came too late, and wait for fewer."""
@@ -213,7 +229,7 @@ class ModbusBridge:
         device = next((each for each in self._devices if each.number == number), None)
         if device is None:
             return
-        if device.late_expected and number not in self._late_logged:
+        if device.wait and number not in self._late_logged:
             self._late_logged.add(number)
             took = asyncio.get_running_loop().time() - device.last_request_at
             logger.warning(
@@ -232,15 +248,13 @@ class ModbusBridge:
         if code in FOR_NOW and request.refused < FAILURES_MAX:
             return
         if request.may_split(code):
-            logger.info(
-                "%s: device %d refuses %s (%s): asked for in halves",
-                self._host.title,
-                device.number,
-                request.title,
-                reason,
-            )
+            text = f"device {device.number} refuses {request.title} ({reason}): asked for in halves"
+            self._host.log(logging.INFO, text, f"device {device.number} halves")
             device.split(request, now)
             self._host.trouble(f"device {device.number}, {request.title}", "")
+            return
+        if request.may_probe(code):
+            device.suspect(request, now)
             return
         if code not in FOR_NOW:
             request.refuse(now)
@@ -249,8 +263,9 @@ class ModbusBridge:
     def _note(self, device: Device, trouble: str) -> None:
         """Show a device's problem, and log when it begins and ends."""
         if bool(device.trouble) != bool(trouble):
-            text = trouble or "answers"
-            logger.warning("%s: device %d %s", self._host.title, device.number, text)
+            kind = f"device {device.number} {'misses' if trouble else 'answers'}"
+            text = f"device {device.number} {trouble or 'answers'}"
+            self._host.log(logging.WARNING, text, kind)
         device.trouble = trouble
         self._host.trouble(f"device {device.number}", trouble)
         self._show_trouble()
@@ -259,7 +274,7 @@ class ModbusBridge:
         """Show that a device refuses a request, and log when that begins and ends."""
         if bool(request.trouble) != bool(trouble):
             text = trouble or f"answers for {request.title}"
-            logger.warning("%s: device %d %s", self._host.title, device.number, text)
+            self._host.log(logging.WARNING, f"device {device.number} {text}")
         request.trouble = trouble
         self._host.trouble(f"device {device.number}, {request.title}", trouble)
         self._show_trouble()
@@ -336,9 +351,10 @@ def make_client(settings: ModbusSettings, answer_filter: AnswerFilter | None = N
         "timeout": settings.timeout,
         "retries": 0,  # the next poll retries
         "reconnect_delay": 0,  # the supervisor reconnects
+        "trace_packet": answer_filter,
     }
     if settings.is_rtu:
-        common |= {"framer": FramerType.RTU, "trace_packet": answer_filter}
+        common["framer"] = FramerType.RTU
     if "://" in port:
         address = port.partition("://")[2]
         host, _, number = address.rpartition(":")
@@ -402,7 +418,7 @@ KIND = BridgeKind(
     extra="modbus",
     counters={
         "answers": "Answers of devices.",
-        "late_answers": "Answers on a serial line that were late, or of another device; dropped.",
+        "late_answers": "Answers that were late, of another device, or to no question; dropped.",
         "invalid": 'Values that mean "no value".',
         "timeouts": "Requests that a device did not answer in time.",
         "refusals": "Requests that a device refused.",

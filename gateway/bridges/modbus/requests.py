@@ -39,9 +39,26 @@ FAILURE = 4
 FAILURES_MAX = 3
 """Failures in a row after which a request is split: a starting device may fail for a while."""
 
+FOR_NOW = (FAILURE, 5, 6)
+"""Exception codes that may be over when the next question is due: failed, needs longer, busy."""
+
+BUSY_MAX = 12
+"""Such exceptions in a row after which they may concern only a part of a request."""
 
 SILENCES_MAX = 4
 """Questions in a row without an answer, after which a device is asked for one value instead."""
+
+SILENCES_OF_LOSS = 2
+"""Such questions for which one counts after which the device closed the connection."""
+
+IGNORED_MAX = 3
+"""Such questions for one value, with answers to others between them, after which it is refused."""
+
+PROBES = 3
+"""Values that are asked for in turn: the first, the last and the middle one of a request."""
+
+NAMES_MAX = 4
+"""Quantities of a request that are named."""
 
 
 @dataclass(slots=True)
@@ -55,6 +72,14 @@ class Request:
     """Exceptions in a row."""
     silences: int = 0
     """Unanswered questions in a row."""
+    answers_before: int = 0
+    """Answers of the device before the last of them."""
+    ignored: int = 0
+    """Those before which the device answered another question."""
+    probed: int = 0
+    """Values that were asked for instead, since it was refused."""
+    proven: bool = False
+    """Whether one of these was answered, so that it is split unless it is answered now."""
 
     @property
     def first(self) -> Register:
@@ -77,18 +102,36 @@ class Request:
         """The registers in the notation of a manual."""
         first, last = self.first.address, self.first.address + self.count - 1
         where = f"{first}" if first == last else f"{first} to {last}"
-        names = ", ".join(dict.fromkeys(each.quantity for each in self.registers))
-        return f"{self.first.table} {where} ({names})"
+        names = list(dict.fromkeys(each.quantity for each in self.registers))
+        more = len(names) - NAMES_MAX
+        shown = ", ".join(names[:NAMES_MAX]) + (f" and {more} more" if more > 0 else "")
+        return f"{self.first.table} {where} ({shown})"
 
     def may_split(self, code: int) -> bool:
         """Return whether an exception may concern only a part of it."""
         illegal = code in ILLEGAL or (code == FAILURE and self.refused >= FAILURES_MAX)
-        return illegal and len(self.registers) > 1
+        return (illegal or self.proven) and len(self.registers) > 1
+
+    def may_probe(self, code: int) -> bool:
+        """Return whether a value of it may be answered although it was refused with this code."""
+        lasting = code not in FOR_NOW or self.refused >= BUSY_MAX
+        return lasting and len(self.registers) > 1 and self.probed < PROBES
+
+    def value(self, place: int) -> list[Register]:
+        """Return its first, its last or its middle register, in turn."""
+        middle = len(self.registers) // 2
+        return [self.registers[(0, -1, middle)[place % PROBES]]]
+
+    def answered(self) -> None:
+        """Record values."""
+        self.refused = self.silences = self.ignored = self.probed = 0
+        self.proven = False
 
     def refuse(self, now: float) -> None:
         """Record that it is refused: it is polled less and less often."""
         wait = min(REFUSED_FIRST * 2.0 ** min(self.refused - 1, 10), REFUSED_MAX)
         self.due = now + max(wait, self.first.interval)
+        self.probed = 0
 
 
 @dataclass(slots=True)
@@ -112,16 +155,20 @@ class Device:
     last_request_at: float = 0.0
     """When the first and the last of the unanswered questions were sent."""
     doubted: Request | None = None
-    """The request that may be too large for it, because it does not answer."""
+    """The request that may be too large for it or contain an unknown register."""
     probe: Request | None = None
-    """One value of that request, which shows whether the device is there."""
+    """One value of that request, which shows whether the device answers for a part of it."""
+    answers: int = 0
+    """Answers so far."""
 
     def next(self, now: float = 0.0) -> Request:
         """Return the request that is due first, or the one that has to be repeated."""
-        if self.unanswered is not None and now < self.last_request_at + LATE_MAX:
-            return self.unanswered
-        if self.probe is not None:
-            return self.probe
+        waiting = now < self.last_request_at + LATE_MAX
+        late = self.unanswered if waiting else None
+        if self.probe is not None and (late is None or late.count != self.probe.count):
+            return self.probe  # an answer to the other has another length
+        if late is not None:
+            return late
         return min(self.requests, key=lambda request: request.due)
 
     def due(self, now: float = 0.0) -> float:
@@ -133,10 +180,11 @@ class Device:
         """True for a device that does not answer, or refuses a request."""
         return bool(self.trouble) or any(each.trouble for each in self.requests)
 
-    def answered(self, now: float = 0.0) -> None:
-        """Record an answer, and that one more may arrive."""
+    def answered(self, now: float = 0.0, *, named: bool = False) -> None:
+        """Record an answer, and that one more may arrive, unless answers name their questions."""
+        self.answers += 1
         self.wait, self.absent_until = 0.0, 0.0
-        if self.late_expected and now < self.last_request_at + LATE_MAX:
+        if not named and self.late_expected and now < self.last_request_at + LATE_MAX:
             self.absent_until = now + min(2 * (now - self.first_request_at), LATE_MAX)
         else:
             self.late_expected = 0
@@ -167,20 +215,47 @@ class Device:
             self.unanswered = None
             self.absent_until = self.absent_until if self.wait else 0.0
 
-    def doubt(self, request: Request) -> None:
-        """Record an unanswered request: some devices do not answer one that is too large."""
-        self.probe = self.doubted = None
-        request.silences += 1
-        if request.silences >= SILENCES_MAX and len(request.registers) > 1:
-            self.doubted = request
-            self.probe = Request(request.registers[:1], self.absent_until)
+    def doubt(self, request: Request, silences: int = 1) -> bool:
+        """Record an unanswered request: some devices do not answer one that is too large.
 
-    def believe(self, request: Request, now: float) -> None:
-        """Record an answered request; if it was the probe, the one in doubt is split."""
-        request.silences = 0
-        if request is self.probe and self.doubted is not None:
-            self.split(self.doubted, now)
-            self.probe = self.doubted = None
+        Nor do some answer for a register that they do not have. Returns True if that is the only
+        one of the request, while others are answered.
+        """
+        self.probe = self.doubted = None
+        request.silences += silences
+        request.ignored += self.answers > request.answers_before
+        request.answers_before = self.answers
+        if len(request.registers) == 1:
+            return request.ignored >= IGNORED_MAX
+        if request.proven:
+            self.split(request, self.absent_until)
+            self.unanswered = None  # an answer to all of it fits no part
+        elif request.silences >= SILENCES_MAX:
+            self.suspect(request, self.absent_until)
+        return False
+
+    def suspect(self, request: Request, now: float) -> None:
+        """Ask for one value of a request instead.
+
+        It may be too large, or contain a register that the device does not have.
+        """
+        self.doubted, self.probe = request, Request(request.value(request.probed), now)
+        request.probed += 1
+
+    def believe(self, now: float, *, refused: bool) -> None:
+        """Record an answer for the value that was asked for instead of a request.
+
+        The request is asked for once more, and split if it is not answered: the device may only
+        have been away.
+        """
+        if self.doubted is None:
+            return
+        if refused and self.doubted.refused:
+            self.doubted.refused -= 1
+        else:
+            self.doubted.proven = True
+        self.doubted.due = now
+        self.doubted = self.probe = None
 
     def split(self, request: Request, now: float) -> None:
         """Replace a request by its two halves."""
@@ -190,7 +265,8 @@ class Device:
         failing = request.refused if request.refused >= FAILURES_MAX else 0
         silent = min(request.silences, SILENCES_MAX - 1)
         self.requests[place : place + 1] = [
-            Request(part, now, refused=failing, silences=silent) for part in parts
+            Request(part, now, refused=failing, silences=silent, answers_before=self.answers)
+            for part in parts
         ]
 
 

@@ -3,6 +3,7 @@
 import logging
 from collections import Counter
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 from gateway.bridges.readings.reading import (
     Reading,
@@ -22,9 +23,28 @@ from gateway.mqtt.reason_codes import ReasonCode
 TROUBLES_MAX = 256
 """Devices, and parts of them, whose trouble is shown; trouble of further ones is only logged."""
 
+LINES_MAX = 5
+"""Lines of one kind that are logged an hour; further ones are counted, and the next line says how
+many they were."""
+
+HOUR = 3_600.0
+"""Seconds."""
+
+KINDS_MAX = 256
+"""Kinds of lines that are counted; the oldest is forgotten for a further one."""
+
 NOT_STARTED = "not yet started"
 
 logger = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Lines:
+    """The lines of one kind that were logged since `since`, and those left out."""
+
+    since: float
+    logged: int = 0
+    left_out: int = 0
 
 
 class Host:
@@ -56,6 +76,7 @@ class Host:
         """The bridge's counters, by the names of its kind."""
         self._ends: list[Callable[[], None]] = []
         self._troubles: dict[str, str] = {}
+        self._lines: dict[str, Lines] = {}
         self.show("restarts", 0)
         self.waiting(NOT_STARTED)
 
@@ -213,13 +234,13 @@ class Host:
     def working(self) -> None:
         """Report that everything the bridge needs is available."""
         if self._state == "waiting":
-            logger.info("%s: open", self.title)
+            self.log(logging.INFO, "open")
         self._set_state("silent" if self._silent else "open", self._silent)
 
     def waiting(self, reason: str) -> None:
         """Report why the bridge cannot work; each new reason is logged."""
         if reason not in (self._error, NOT_STARTED):
-            logger.warning("%s: waiting: %s", self.title, reason)
+            self.log(logging.WARNING, f"waiting: {reason}")
         if reason != NOT_STARTED:
             self.services.owners.lost(self.publisher.client_id)
         self._set_state("waiting", reason)
@@ -230,6 +251,23 @@ class Host:
         self._silent = text
         self._set_state("silent", text)
         self.services.alarm(self.alarm_name, text)
+
+    def log(self, level: int, text: str, kind: str = "") -> None:
+        """Log a line, unless LINES_MAX of its kind (by default its text) came within the hour."""
+        now = self.services.clock.monotonic()
+        lines = self._lines.get(kind or text)
+        if lines is None or now - lines.since >= HOUR:
+            if len(self._lines) == KINDS_MAX:
+                del self._lines[next(iter(self._lines))]
+            left_out = 0 if lines is None else lines.left_out
+            lines = self._lines[kind or text] = Lines(now)
+            if left_out:
+                text += f" ({left_out} such lines were left out)"
+        lines.logged += 1
+        if lines.logged > LINES_MAX:
+            lines.left_out += 1
+        else:
+            logger.log(level, "%s: %s", self.title, text)
 
     def count(self, name: str, number: int = 1) -> None:
         """Raise a counter of the kind."""

@@ -20,6 +20,12 @@ class Slave:
     short: bool = False
     silent: bool = False
     """Whether what it refuses else has no answer."""
+    closes: bool = False
+    """Whether it closes the connection then."""
+    before: Callable[[bytes, bytes], bytes] = lambda _head, _body: b""
+    """What it sends on TCP before an answer, made of the question's header and body."""
+    number: int | None = None
+    """The transaction number of its answers on TCP, if it is not the question's."""
     asked: list[tuple[int, int]] = field(default_factory=list)
 
     def answer(self, body: bytes) -> bytes:
@@ -48,9 +54,15 @@ async def tcp_slave(slave: Slave) -> AsyncIterator[str]:
                 head = await reader.readexactly(7)
                 body = await reader.readexactly(int.from_bytes(head[4:6], "big") - 1)
                 answer = slave.answer(body)
+                if not answer and slave.closes:
+                    break
                 if not answer:
                     continue
-                writer.write(head[:4] + (len(answer) + 1).to_bytes(2, "big") + head[6:7] + answer)
+                if first := slave.before(head, body):
+                    writer.write(first)
+                    await asyncio.sleep(0.002)
+                number = head[:2] if slave.number is None else slave.number.to_bytes(2, "big")
+                writer.write(on_tcp(number + head[2:4] + b"\0\0" + head[6:7], answer))
         writer.close()
         with contextlib.suppress(ConnectionError):
             await writer.wait_closed()
@@ -64,6 +76,11 @@ async def tcp_slave(slave: Slave) -> AsyncIterator[str]:
         async with asyncio.timeout(10):
             for each in ended:
                 await each.wait()
+
+
+def on_tcp(head: bytes, answer: bytes) -> bytes:
+    """Return an answer after a header of Modbus TCP with its size."""
+    return head[:4] + (len(answer) + 1).to_bytes(2, "big") + head[6:7] + answer
 
 
 def framed(device: int, body: bytes) -> bytes:

@@ -4,58 +4,116 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pymodbus.framer import FramerRTU
 
-from gateway.bridges.modbus.answer_filter import AnswerFilter, fits
+from gateway.bridges.modbus.answer_filter import AnswerFilter, RtuFraming, TcpFraming, fits
 from gateway.bridges.modbus.register import Register
 from gateway.bridges.modbus.requests import LATE_MAX, plan
 from tests.bridges.modbus.slaves import framed
 from tests.support.table import table
 
-READ = framed(1, b"\x03\x00\x0a\x00\x02")
-COILS = framed(1, b"\x01\x00\x0a\x00\x09")
-WRITE = framed(1, b"\x06\x00\x0a\x00\x05")
+READ = b"\x01\x03\x00\x0a\x00\x02"
+COILS = b"\x01\x01\x00\x0a\x00\x09"
+WRITE = b"\x01\x06\x00\x0a\x00\x05"
+WRITES = b"\x01\x10\x00\x0a\x00\x02\x04\0\1\0\2"
 
 ANSWERS = [
     (READ, b"\x03\x04\0\1\0\2", True),
     (READ, b"\x83\x02", True),
     (READ, b"\x04\x04\0\1\0\2", False),
     (READ, b"\x03\x02\0\1", False),
+    (READ, b"\x03\x04\0\1", False),
+    (READ, b"\x03\x06\0\1\0\2\0\3", False),
     (READ, b"\x84\x02", False),
+    (READ, b"\x2b\x04\0\1\0\2", False),
     (COILS, b"\x01\x02\xff\x01", True),
     (COILS, b"\x01\x01\xff", False),
     (WRITE, b"\x06\x00\x0a\x00\x05", True),
     (WRITE, b"\x06\x00\x0b\x00\x05", False),
     (WRITE, b"\x03\x02\0\1", False),
+    (WRITES, b"\x10\x00\x0a\x00\x02", True),
+    (WRITES, b"\x10\x00\x0a\x00\x03", False),
 ]
 
 
 @table(("question", "answer", "fit"), ANSWERS)
 def test_what_fits(question: bytes, answer: bytes, fit: bool) -> None:
-    assert fits(question, framed(1, answer)) is fit
-    assert not fits(question, framed(2, answer))
-    assert not fits(b"", framed(1, answer))
+    assert fits(question, b"\x01" + answer) is fit
+    assert not fits(question, b"\x02" + answer)
+    assert fits(b"\0" + question[1:], b"\x02" + answer) is fit  # whichever device is there
 
 
-def filtering() -> tuple[AnswerFilter, list[int]]:
+def test_a_numbered_answer_may_be_shorter() -> None:
+    assert fits(READ, b"\x01\x03\x02\0\1", shorter=True)
+    assert not fits(READ, b"\x01\x03\x06\0\1\0\2\0\3", shorter=True)
+
+
+def filtering(*, tcp: bool = False) -> tuple[AnswerFilter, list[int]]:
     late: list[int] = []
-    return AnswerFilter(FramerRTU.compute_CRC, late.append), late
+    framing = TcpFraming() if tcp else RtuFraming(FramerRTU.compute_CRC)
+    return AnswerFilter(framing, late.append), late
+
+
+def on_tcp(number: int, body: bytes, protocol: int = 0) -> bytes:
+    return b"".join(each.to_bytes(2, "big") for each in (number, protocol, len(body))) + body
 
 
 def test_what_comes_unasked_is_late() -> None:
     answers, late = filtering()
+    read = framed(1, READ[1:])
     frame = framed(7, b"\x03\x02\0\1")
     assert answers(False, frame) == b""
-    assert answers(True, READ) == READ
+    assert answers(True, read) == read
     assert answers(False, frame[:4]) == b""
     assert answers(False, frame) == b""
     answers.expect_nothing()
     assert answers(False, framed(1, b"\x03\x04\0\1\0\2")) == b""
     assert late == [7, 7, 1]
+    assert answers.numbered is False
 
 
-@given(st.lists(st.binary(min_size=1, max_size=40), max_size=8))
-def test_no_bytes_trip_it_over(pieces: list[bytes]) -> None:
-    answers, _ = filtering()
-    answers(True, READ)
+ANSWER = b"\x01\x03\x04\0\1\0\2"
+
+OTHERS: list[tuple[bytes, list[int]]] = [
+    (on_tcp(4, ANSWER), [1]),
+    (on_tcp(5, b"\x09" + ANSWER[1:]), [9]),
+    (on_tcp(5, b"\x01\x04\x04\0\1\0\2"), [1]),
+    (on_tcp(5, b"\x01\x84\x02"), [1]),
+    (on_tcp(5, b"\x01\x03\x08\0\1\0\2"), [1]),
+    (on_tcp(5, ANSWER, protocol=1), []),
+    (b"\xff\xff\xff", []),
+]
+
+
+@table(("other", "late"), OTHERS)
+def test_on_tcp_only_the_answer_with_the_number_passes(other: bytes, late: list[int]) -> None:
+    answers, noted = filtering(tcp=True)
+    answer = on_tcp(5, ANSWER)
+    answers(True, on_tcp(5, READ))
+    assert answers(False, other) == b""
+    assert answers(False, other + answer[:9]) == b""
+    assert answers(False, other + answer) == answer
+    assert noted == late
+
+
+def test_a_device_that_numbers_no_answer_is_as_on_a_line() -> None:
+    answers, late = filtering(tcp=True)
+    answers(True, on_tcp(5, READ))
+    assert answers(False, on_tcp(0, ANSWER)) == on_tcp(0, ANSWER)
+    assert answers.numbered is False
+    answers(True, on_tcp(6, READ))
+    assert answers(False, on_tcp(0, b"\x01\x03\x02\0\1")) == b""
+    assert late == [1]
+    answers, late = filtering(tcp=True)
+    for number in (5, 6):
+        answers(True, on_tcp(number, READ))
+        assert answers(False, on_tcp(5, ANSWER)) == (on_tcp(5, ANSWER) if number == 5 else b"")
+    assert answers(False, on_tcp(5, ANSWER) + on_tcp(0, ANSWER)) == b""
+    assert answers.numbered is True
+
+
+@given(st.booleans(), st.lists(st.binary(min_size=1, max_size=40), max_size=8))
+def test_no_bytes_trip_it_over(tcp: bool, pieces: list[bytes]) -> None:
+    answers, _ = filtering(tcp=tcp)
+    answers(True, on_tcp(5, READ) if tcp else framed(1, READ[1:]))
     data = b""
     for piece in pieces:
         data = (data + piece)[-100:]  # as the client throws away what is too much

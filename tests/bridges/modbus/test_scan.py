@@ -12,15 +12,15 @@ from gateway.bridges.modbus.modbus_settings import ModbusSettings
 from gateway.bridges.modbus.scan import scan_buses
 from gateway.cli.bridges import scan_lines
 from gateway.config.reader import Reader
-from tests.bridges.modbus.slaves import RtuLine, framed, tcp_slave
+from tests.bridges.modbus.slaves import RtuLine, Slave, framed, tcp_slave
 from tests.support.ports import free_port
 
 
-@dataclass
-class Meter:
+@dataclass(kw_only=True)
+class Meter(Slave):
     """Input registers with floats, as Eastron's meters have them; other registers are refused."""
 
-    floats: dict[int, float]
+    floats: dict[int, float] = field(default_factory=dict)
     words: dict[int, int] = field(default_factory=dict)
     table: int = 4
 
@@ -71,7 +71,7 @@ def settings_of(found: list[FoundTable]) -> ModbusSettings:
 
 
 async def test_a_meter_on_a_serial_line_is_found_with_its_map() -> None:
-    meter = Meter(SDM120)
+    meter = Meter(floats=SDM120)
 
     def hear(request: bytes) -> None:
         if request[0] == 7:
@@ -94,9 +94,9 @@ async def test_a_meter_on_a_serial_line_is_found_with_its_map() -> None:
 
 
 async def test_a_device_on_a_network_that_answers_to_every_identifier_is_one() -> None:
-    meter = Meter({}, {0: 0, 1: 17, 2: 5}, table=3)
+    meter = Meter(words={0: 0, 1: 17, 2: 5}, table=3)
     reported: list[str] = []
-    async with tcp_slave(meter) as place:  # type: ignore[arg-type]  # it answers like a Slave
+    async with tcp_slave(meter) as place:
         bus, register = await scan_buses(ScanOptions(reported.append, (place,)))
     assert bus.values == {"port": place}
     assert register.name == "modbus.register"

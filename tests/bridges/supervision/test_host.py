@@ -1,8 +1,11 @@
 """A bridge's side of the gateway: two sources of one topic are noticed."""
 
+import logging
+
 import pytest
 
 from gateway.bridges.readings.reading_map import reading_map
+from gateway.bridges.supervision.host import KINDS_MAX
 from gateway.bridges.supervision.interfaces import SeriesOwners
 from tests.support.clocks import NOW, ManualClock
 from tests.support.nodes.bridges import Gateway
@@ -196,3 +199,30 @@ def test_a_series_that_went_to_another_bridge_stays_its(clock: ManualClock) -> N
     other.waiting("unplugged")
     third.read("n1", "temperature", 3)
     assert gateway.series_labels.given["sensors/n1/temperature", "owner"] == "test:third"
+
+
+def test_a_line_is_logged_a_few_times_an_hour(
+    clock: ManualClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    host = Gateway.make(clock).host()
+    for _ in range(20):
+        host.waiting("unplugged")
+        host.working()
+        clock.step(60)
+    assert caplog.messages == ["test b: waiting: unplugged", "test b: open"] * 5
+    clock.step(3_600)
+    host.waiting("unplugged")
+    host.waiting("in use")
+    assert caplog.messages[10:] == [
+        "test b: waiting: unplugged (15 such lines were left out)",
+        "test b: waiting: in use",
+    ]
+
+
+def test_kinds_of_lines_are_bounded(clock: ManualClock, caplog: pytest.LogCaptureFixture) -> None:
+    host = Gateway.make(clock).host()
+    for number in range(3 * KINDS_MAX):
+        host.log(logging.WARNING, f"line {number}", f"kind {number}")
+    assert len(caplog.messages) == 3 * KINDS_MAX
+    assert len(host._lines) == KINDS_MAX
