@@ -237,9 +237,14 @@ def _silent(bridge: Row) -> str:
 
 
 def _uplink(uplink: Row) -> str:
+    from gateway.app.uplink.headroom import spell_seconds
+
     name = f"{uplink['name']} " if uplink["name"] else ""
     error = f" ({uplink['error']})" if uplink["error"] else ""
-    return f"{name}{uplink['state']}{error}, {uplink['waiting']:,} wait, to {uplink['destination']}"
+    seconds = uplink.get("next_attempt_seconds")
+    attempt = "" if seconds is None else f", next try in {spell_seconds(seconds)}"
+    waiting = f"{uplink['waiting']:,} wait, to {uplink['destination']}"
+    return f"{name}{uplink['state']}{error}{attempt}, {waiting}"
 
 
 def _client_list(conversation: "Conversation", options: argparse.Namespace) -> int:

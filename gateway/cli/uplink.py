@@ -204,6 +204,8 @@ def lines_of(found: Figures, name: str) -> list[str]:
 def _state(found: Figures, part: str) -> list[str]:
     error, destination = found.get(f"{part}error"), found.get(f"{part}destination")
     shown = [f"state         {found[f'{part}state']}" + (f": {error}" if error else "")]
+    if found.get(f"{part}next_attempt_seconds"):
+        shown.append(f"next try      in {_spelled(found, f'{part}next_attempt_seconds')}")
     return [*shown, f"destination   {destination}"] if destination else shown
 
 

@@ -64,6 +64,7 @@ UPLINK = (
             "backlog_messages_per_second": "Messages a second that the backlog may send.",
             "backlog_bytes_per_second": "Bytes a second that the backlog may send.",
             "puback_ms": "Seconds that the last PUBACK took.",
+            "next_attempt_seconds": "Seconds until it connects again, 0 while that is not planned.",
             "landing_bytes": "Bytes of the disk that landing files take.",
             "budget": "Bytes that the uplink may use a day.",
             "budget_used": "Bytes that the uplink has used today.",

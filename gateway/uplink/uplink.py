@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import math
 import os
 from collections import deque
 from collections.abc import Callable
@@ -170,6 +171,7 @@ class Uplink:
         self._closing = False
         self._connections = 0
         self._up_since: float | None = None
+        self._attempt_at: float | None = None
         counters.set("tidegate/uplink/destination", self.destination.name)
 
     @property
@@ -196,6 +198,13 @@ class Uplink:
     def error(self) -> str:
         """What `tidegate/uplink/error` shows."""
         return str(self._counters.values.get("tidegate/uplink/error", ""))
+
+    @property
+    def next_attempt_seconds(self) -> int | None:
+        """The seconds until it connects by itself, None while that is not planned."""
+        if self._attempt_at is None:
+            return None
+        return max(0, math.ceil(self._attempt_at - self._clock.monotonic()))
 
     async def start(self) -> None:
         """Begin to connect; return at once."""
@@ -391,9 +400,11 @@ class Uplink:
         return self._backoff.delay()
 
     async def _pause_for(self, seconds: float) -> None:
+        self._attempt_at = self._clock.monotonic() + seconds
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._change.wait()
+        self._attempt_at = None
 
     def _report(self, trouble: str) -> None:
         """Record that the destination is up, with or without a problem."""

@@ -206,7 +206,14 @@ STATUS = {
     "build": "plain",
     "uptime_seconds": 300,
     "uplinks": [
-        {"name": "a", "state": "disconnected", "error": "refused", "destination": "d", "waiting": 4}
+        {
+            "name": "a",
+            "state": "disconnected",
+            "error": "refused",
+            "destination": "d",
+            "waiting": 4,
+            "next_attempt_seconds": 12,
+        }
     ],
     "outbox": {"messages": 4, "bytes": 2_000, "oldest_seconds": 7_200},
     "survives_seconds": 90_000,
@@ -224,7 +231,7 @@ def test_what_is_wrong_stands_in_the_status() -> None:
     lines = "\n".join(status_lines(STATUS))
     for text in (
         "trouble     the disk is full (barn, up 5.0 min)",
-        "uplink      a disconnected (refused), 4 wait, to d",
+        "uplink      a disconnected (refused), next try in 12 s, 4 wait, to d",
         "waiting     4 messages, 2.0 kB, the oldest for 2.0 h; enough for an outage of 25.0 h",
         "channels    3 messages wait",
         "disk        in memory only",

@@ -47,6 +47,7 @@ def test_what_a_person_reads() -> None:
         {
             "uplink/state": "disconnected",
             "uplink/error": "no route to host",
+            "uplink/next_attempt_seconds": 12,
             "uplink/destination": "mqtts://fleet.example",
             "outbox/rows": 3204,
             "outbox/bytes": 1_240_000,
@@ -61,6 +62,7 @@ def test_what_a_person_reads() -> None:
         }
     ) == [
         "state         disconnected: no route to host",
+        "next try      in 12 s",
         "destination   mqtts://fleet.example",
         "waiting       3,204 messages, 1.2 MB, the oldest for 2.0 h",
         "since start   9,000 sent, 8,990 acknowledged, 0 resent, 0 refused, 0 reconnects",

@@ -19,6 +19,7 @@ from gateway.settings.log import PARTS, Level
 from gateway.telemetry.logs import levels, set_level
 
 if TYPE_CHECKING:
+    from gateway.app.query.queues import Attempts
     from gateway.app.query.rule_edit import Check
     from gateway.storage.outbox.outbox import Outbox
     from gateway.uplink.rules.rules import RuleSet
@@ -76,8 +77,8 @@ class Queries:
 
         control.on_order.append(note_order)
 
-    def follow(self, outbox: "Outbox", rules: "RuleSet") -> None:
+    def follow(self, outbox: "Outbox", rules: "RuleSet", attempts: "Attempts") -> None:
         """Answer for uplinks, too."""
-        self._queues.follow(outbox, rules)
+        self._queues.follow(outbox, rules, attempts)
         self.trials.follow(rules)
-        self._status.outbox = outbox
+        self._status.follow(outbox, attempts)

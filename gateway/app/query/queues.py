@@ -1,6 +1,6 @@
 """Queries about waiting messages: `queues`, `rules`; and the command `retained/clear`."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,6 +30,9 @@ PIECE = 100
 Key = tuple[str, str]
 """The kind of a queue, and its name."""
 
+Attempts = Callable[[str], int | None]
+"""Returns the seconds until the uplink of a name connects by itself."""
+
 Counts = tuple[int, int]
 """How many messages were added to a queue since the start, and removed from it."""
 
@@ -45,14 +48,15 @@ class QueueQueries:
         self._counters = run.counters
         self._outbox: Outbox | None = None
         self._rules: RuleSet | None = None
+        self._attempts: Attempts = lambda _: None
         self._file = str(Path(run.configuration.file).absolute())
         responder.know("queues", self._queues, "kind", "seconds", "offset", "limit")
         responder.know("rules", self._list_rules, "offset", "limit")
         responder.know("retained/clear", self._clear, "filter")
 
-    def follow(self, outbox: "Outbox", rules: "RuleSet") -> None:
+    def follow(self, outbox: "Outbox", rules: "RuleSet", attempts: Attempts) -> None:
         """Answer for uplinks, too."""
-        self._outbox, self._rules = outbox, rules
+        self._outbox, self._rules, self._attempts = outbox, rules, attempts
 
     async def _queues(self, request: Request) -> Answer:
         kind = request.word("kind", KINDS)
@@ -120,6 +124,7 @@ class QueueQueries:
             "oldest_seconds": waited,
             "state": values.get(f"{part}state", "off"),
             "error": values.get(f"{part}error", ""),
+            "next_attempt_seconds": self._attempts(name),
         }
 
     def _of_session(self, session: Session) -> dict[str, object]:

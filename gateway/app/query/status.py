@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from gateway.app.parts import Core, Run, Storage
 from gateway.app.query.events import EventLog
+from gateway.app.query.queues import Attempts
 from gateway.app.responder import Answer, Request, Responder
 from gateway.compiled import build
 from gateway.storage.engine.damage import free_bytes
@@ -32,9 +33,13 @@ class StatusQuery:
         self._broker = core.broker
         self._events = events
         self._began = run.clock.monotonic()
-        self.outbox: Outbox | None = None
-        """The outbox, if there are uplinks."""
+        self._outbox: Outbox | None = None
+        self._attempts: Attempts = lambda _: None
         responder.know("status", self._status)
+
+    def follow(self, outbox: "Outbox", attempts: Attempts) -> None:
+        """Answer for uplinks, too."""
+        self._outbox, self._attempts = outbox, attempts
 
     async def _status(self, _: Request) -> Answer:
         values, broker = self._run.counters.values, self._broker
@@ -58,7 +63,7 @@ class StatusQuery:
             "commit": COMMIT or "unknown",
             "uptime_seconds": round(self._run.clock.monotonic() - self._began),
             "uplinks": uplinks,
-            "outbox": self._outbox(),
+            "outbox": self._waiting(),
             "survives_seconds": values.get("tidegate/outbox/survives_seconds"),
             "channels_waiting": sum(channel.depth for channel in broker.channels),
             "clients": {"connected": connected, "away": len(broker.sessions) - connected},
@@ -71,20 +76,23 @@ class StatusQuery:
         }
 
     def _uplinks(self) -> list[dict[str, object]]:
-        if self.outbox is None:
+        if self._outbox is None:
             return []
-        values, bits = self._run.counters.values, self.outbox.uplinks
+        values, bits = self._run.counters.values, self._outbox.uplinks
         found = []
         for name, rows in zip(bits.names, bits.rows, strict=True):
             part = f"tidegate/uplink/{name}/" if bits.several else "tidegate/uplink/"
             figures: dict[str, object] = {
                 key: str(values.get(part + key, "")) for key in ("state", "error", "destination")
             }
-            found.append({"name": name, **figures, "waiting": rows})
+            attempt = self._attempts(name)
+            found.append(
+                {"name": name, **figures, "waiting": rows, "next_attempt_seconds": attempt}
+            )
         return found
 
-    def _outbox(self) -> dict[str, object] | None:
-        outbox = self.outbox
+    def _waiting(self) -> dict[str, object] | None:
+        outbox = self._outbox
         if outbox is None:
             return None
         oldest = outbox.oldest.time if outbox.rows else None

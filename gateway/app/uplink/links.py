@@ -84,6 +84,7 @@ class Links:
         self._counters: list[UplinkCounters] = []
         self._stack = AsyncExitStack()
         shared.run.at_stop.append(self._note_sessions)
+        shared.sys_topics.refresh.append(self._show_attempts)
         shared.run.stack.push_async_callback(self.close)
 
     async def make(self, configuration: Configuration, places: Places = ()) -> list[Uplink]:
@@ -126,6 +127,15 @@ class Links:
         reporting = [uplink for uplink, each in pairs if each.reports]
         report_ledger(run, storage, self.shared.ledger, outbox, reporting, self._stack)
         self.shared.watch.report([uplink.control_messages for uplink in reporting])
+
+    def next_attempt_seconds(self, name: str) -> int | None:
+        """Return the seconds until an uplink connects by itself, None while that is not planned."""
+        found = (each.next_attempt_seconds for each in self.uplinks if each.name == name)
+        return next(found, None)
+
+    def _show_attempts(self) -> None:
+        for each in self.uplinks:
+            each.counters.set(f"{PART}next_attempt_seconds", each.next_attempt_seconds or 0)
 
     async def close(self) -> None:
         """Disconnect all cleanly; unacknowledged messages stay in the outbox."""

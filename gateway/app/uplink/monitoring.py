@@ -265,8 +265,8 @@ class LinkLines:
 class UplinkCounters(Counters):
     """The figures of one of several uplinks, which are shown by name.
 
-    In the common figures counts are sums, words are listed, and the state is that of the first
-    uplink that is not connected.
+    In the common figures counts are sums, words are listed, the state is that of the first uplink
+    that is not connected, and the next attempt to connect is the first of all.
     """
 
     __slots__ = ("_all", "_name", "_of_all")
@@ -314,6 +314,8 @@ class UplinkCounters(Counters):
         known = [(each._name, each.values[name]) for each in self._of_all if name in each.values]  # noqa: SLF001
         if name == f"{PART}state":
             return next((state for _, state in known if state != CONNECTED), CONNECTED)
+        if name == f"{PART}next_attempt_seconds":
+            return min((value for _, value in known if value), default=0)
         if any(isinstance(value, str) for _, value in known):
             return "; ".join(f"{uplink}: {value}" for uplink, value in known if value)
         return sum(value for _, value in known if not isinstance(value, str))

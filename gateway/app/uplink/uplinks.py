@@ -81,7 +81,7 @@ async def start_uplinks(
     full.start()
     run.troubles.append(lambda: full.text)
     RejectedRequests(run, storage, responder, control, rejected, outbox)
-    queries.follow(outbox, rules)
+    queries.follow(outbox, rules, links.next_attempt_seconds)
     await links.start(await links.make(run.configuration))
     watch.start()
     return UplinksPart(links, rules, states, recording, queries.trials.end_all)

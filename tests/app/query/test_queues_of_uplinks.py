@@ -1,11 +1,14 @@
 """Of several uplinks the one that all waiting messages are for has an age and bytes."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
+from gateway.mqtt.packets import Publish
 from tests.app.query.test_queues import publish
+from tests.support.disk.storage import until
 from tests.support.gateway_here import Gateway, started
 from tests.support.operator import Operator
 from tests.support.ports import free_port
@@ -52,3 +55,31 @@ async def test_what_waits_for_one_alone_is_told_with_its_age(
     assert isinstance(found["plant"]["oldest_seconds"], float)
     assert found["plant"]["bytes"]
     assert (found["cloud"]["oldest_seconds"], found["cloud"]["bytes"]) == (None, None)
+
+
+async def test_the_next_attempt_to_connect_is_told_until_it_is_not_planned(
+    gateway: Gateway, operator: Operator
+) -> None:
+    figures, plant = gateway.counters.values, "tidegate/uplink/plant/"
+
+    async def seconds(query: str, key: str) -> dict[str, object]:
+        answer = await operator.ask(query)
+        return {row["name"]: row.get("next_attempt_seconds") for row in answer[key]}
+
+    await until(lambda: figures[plant + "state"] == "disconnected")
+    async with asyncio.timeout(60):
+        while (await seconds("queues", "rows"))["plant"] is None:  # an attempt is being made
+            pass
+        while not (told := await seconds("status", "uplinks"))["plant"]:
+            pass
+    assert told["cloud"] is None
+    assert isinstance(told["plant"], int)
+    assert 1 <= told["plant"] <= 60
+    await until(lambda: bool(figures[plant + "next_attempt_seconds"]))
+    assert figures["tidegate/uplink/cloud/next_attempt_seconds"] == 0
+    common = figures["tidegate/uplink/next_attempt_seconds"]
+    assert common == figures[plant + "next_attempt_seconds"]
+    await operator.client.send(Publish("$CONTROL/tidegate/uplink/plant", b"pause", 1, packet_id=99))
+    await until(lambda: figures[plant + "state"] == "paused")
+    assert (await seconds("queues", "rows"))["plant"] is None
+    await until(lambda: figures[plant + "next_attempt_seconds"] == 0)
