@@ -62,8 +62,7 @@ def measure(conversation: "Conversation", seconds: int, rows: int) -> Row:
         "verdict": status["verdict"],
         **{name: _mean(values) for name, values in series["figures"].items()},
         **{name: status[name] for name in ("resident_bytes", "memory_bytes", "memory_limit")},
-        "connected": status["clients"]["connected"],
-        "away": status["clients"]["away"],
+        **{name: clients[name] for name in ("connected", "away")},  # of when its rows were listed
         "clients": clients["rows"],
         "topics": topics,
         "uplinks": status["uplinks"],

@@ -77,7 +77,13 @@ class ClientQueries:
                 names.append(name)
         rates = await self._rates(request, names, seconds)
         names = await self._sorted(request, names, sort, rates)
-        return await request.page(names, lambda name: self._row(name, rates))
+        page = await request.page(names, lambda name: self._row(name, rates))
+        connected = len(self._broker.clients)
+        return {
+            **page,
+            "connected": connected,
+            "away": len(self._broker.sessions) - connected,
+        }
 
     async def _rates(
         self, request: Request, names: list[str], seconds: float
@@ -274,6 +280,8 @@ def _subscription(subscription: Subscription) -> dict[str, object]:
     if where is not None:
         figures = where.figures
         fields |= {"where": where.text, "evaluated": figures.evaluated, "passed": figures.passed}
+        if figures.samples:
+            fields["microseconds"] = round(figures.mean / 1_000, 1)
     return fields
 
 

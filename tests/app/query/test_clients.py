@@ -57,6 +57,7 @@ async def test_clients_are_listed_by_page_state_user_and_pattern(
         assert ids(await operator.ask("clients", **request)) == found, request
     page = await operator.ask("clients", limit=3)
     assert (page["total"], page["next"]) == (4, 3)
+    assert (page["connected"], page["away"]) == (3, 1)
 
 
 async def test_who_floods_stands_first(
