@@ -14,6 +14,7 @@ SYS_SENT = "tidegate/sys/messages_sent"
 ANSWERED = "tidegate/queries/answered"
 REFUSED = "tidegate/queries/refused"
 CLIENTS = "clients/connected"
+AWAY = "clients/disconnected"
 GATEWAY_ID = "tidegate/gateway/id"
 OUTBOX_ROWS = "tidegate/outbox/rows"
 OUTBOX_BYTES = "tidegate/outbox/bytes"
@@ -27,7 +28,7 @@ RULES_FILTERED = "tidegate/rules/filtered"
 RULES_SAVED = "tidegate/rules/bytes_saved"
 
 WATCHED = (
-    "uptime", "version", "clients/connected", "publish/messages/+",
+    "uptime", "version", "clients/connected", "clients/disconnected", "publish/messages/+",
     "tidegate/gateway/+", "tidegate/uplink/+", "tidegate/uplink/+/+", "tidegate/outbox/+",
     "tidegate/rules/+", "tidegate/storage/card_days", "tidegate/storage/written_per_day",
     "tidegate/bridges/readings", "tidegate/sys/messages_sent", "tidegate/queries/+",
@@ -97,14 +98,20 @@ class Figures:
         return {name: number for name, number in found if number is not None}
 
     def uplinks(self) -> list[str]:
-        """Return the names of several uplinks; one empty name if there is a single one."""
+        """Return the names of several uplinks; one empty name if there is a single one.
+
+        A gateway without uplinks has the state `off`, and no outbox.
+        """
         begin, end = "tidegate/uplink/", "/state"
         names = [
             name[len(begin) : -len(end)]
             for name in self._values
             if name.startswith(begin) and name.endswith(end) and len(name) > len(begin + end)
         ]
-        return sorted(names) or ([""] if f"{begin}state" in self._values else [])
+        if names:
+            return sorted(names)
+        state = self.word(f"{begin}state")
+        return [""] if state and (state != "off" or OUTBOX_ROWS in self._values) else []
 
     def shown(self) -> Iterator[tuple[str, str]]:
         """Give each figure as (name, value with its unit), in alphabetical order."""

@@ -57,7 +57,7 @@ class Connection:
         address: Address,
         client_id: str,
         connected: Callable[[], None],
-        heard: Callable[[str, bytes, bool], None],
+        heard: Callable[[str, bytes, bool, str], None],
         post: Callable[[Told], object],
     ) -> None:
         self._address = address
@@ -66,7 +66,8 @@ class Connection:
         self._post = post
         self._answers = f"{ANSWERS}{client_id}"
         self._requests: SimpleQueue[Callable[[], None]] = SimpleQueue()
-        self._subscriptions: dict[int, list[str]] = {}
+        self._subscriptions: dict[int, tuple[list[str], str]] = {}
+        self._where = ""
         self._published: dict[int, str] = {}
         self._ended = ""
         self.login_refused = False
@@ -79,7 +80,7 @@ class Connection:
         """Ask for these messages at QoS 0; the newest of each topic `every` so many ms if not 0."""
         asked = (("$every", str(every or "")), ("$where", where))
         properties = [(name, value) for name, value in asked if value]
-        self._requests.put(lambda: self._send_subscribe(topic_filters, properties))
+        self._requests.put(lambda: self._send_subscribe(topic_filters, properties, where))
 
     def subscribe_to_answers(self) -> None:
         """Ask for the answers to queries."""
@@ -162,7 +163,7 @@ class Connection:
             request()
 
     def _send_subscribe(
-        self, topic_filters: Sequence[str], user_properties: list[tuple[str, str]]
+        self, topic_filters: Sequence[str], user_properties: list[tuple[str, str]], where: str
     ) -> None:
         properties = Properties(PacketTypes.SUBSCRIBE)  # type: ignore[no-untyped-call]  # paho's gap
         if user_properties:
@@ -171,7 +172,7 @@ class Connection:
         pairs = [(each, options) for each in topic_filters]
         _, packet_identifier = self._client.subscribe(pairs, properties=properties)
         if packet_identifier is not None:
-            self._subscriptions[packet_identifier] = list(topic_filters)
+            self._subscriptions[packet_identifier] = list(topic_filters), where
 
     def _send_unsubscribe(self, topic_filters: Sequence[str]) -> None:
         self._client.unsubscribe(list(topic_filters))
@@ -216,7 +217,7 @@ class Connection:
             key = getattr(message.properties, "CorrelationData", b"")
             self._post(Answered(key.decode(errors="replace"), payload))
         else:
-            self._heard(message.topic, payload, message.retain)
+            self._heard(message.topic, payload, message.retain, self._where)
 
     def _on_subscribe(
         self,
@@ -226,7 +227,9 @@ class Connection:
         reason_codes: list[ReasonCode],
         _properties: Properties | None,
     ) -> None:
-        topic_filters = self._subscriptions.pop(packet_identifier, [])
+        topic_filters, where = self._subscriptions.pop(packet_identifier, ([], ""))
+        if not all(each.startswith("$") for each in topic_filters):
+            self._where = where  # what comes after this packet has passed it
         for topic_filter, reason_code in zip(topic_filters, reason_codes, strict=False):
             refusal = str(reason_code) if reason_code.is_failure else ""
             self._post(Subscribed(topic_filter, refusal))
@@ -377,9 +380,9 @@ class GatewayClient:
         self.heard_at = now()
         self.told.put(told)
 
-    def _on_heard(self, topic: str, payload: bytes, retained: bool) -> None:
+    def _on_heard(self, topic: str, payload: bytes, retained: bool, where: str) -> None:
         self.heard_at = now()
-        self.inbox.put(Arrival(topic, payload, retained, self.heard_at))
+        self.inbox.put(Arrival(topic, payload, retained, self.heard_at, where))
 
 
 _CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)

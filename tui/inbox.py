@@ -17,6 +17,8 @@ class Arrival(NamedTuple):
     payload: bytes
     retained: bool
     at: float
+    where: str = ""
+    """the `$where` that it has passed"""
 
 
 class Inbox:

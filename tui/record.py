@@ -30,7 +30,8 @@ class Recorder:
     def message(self, arrival: Arrival) -> None:
         """Write a message."""
         payload = base64.b64encode(arrival.payload).decode()
-        self._write([arrival.at, "message", arrival.topic, payload, arrival.retained])
+        passed = [arrival.where] if arrival.where else []
+        self._write([arrival.at, "message", arrival.topic, payload, arrival.retained, *passed])
 
     def told(self, told: Told, at: float) -> None:
         """Write what the connection told."""
@@ -138,9 +139,9 @@ class Replay:
     def _give(self, fields: list[object]) -> None:
         at, kind, *rest = fields
         match kind, rest:
-            case "message", [topic, payload, retained]:
-                content = base64.b64decode(str(payload))
-                self.inbox.put(Arrival(str(topic), content, bool(retained), float(str(at))))
+            case "message", [topic, payload, retained, *passed]:
+                content, where = base64.b64decode(str(payload)), "".join(map(str, passed))
+                self.inbox.put(Arrival(str(topic), content, bool(retained), float(str(at)), where))
             case "link", [phase, attempt, reason, retry_at]:
                 link = Link(Phase(phase), int(str(attempt)), str(reason), float(str(retry_at)))
                 self.told.put(link)

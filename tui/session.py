@@ -33,7 +33,7 @@ from tui.series import SPANS, Course
 from tui.state import GatewayState
 from tui.subject import Subject
 from tui.text import lasting, printable, time_of_day, wrapped
-from tui.verdict import Finding, findings
+from tui.verdict import Finding, findings, silent_count
 from tui.view import Action, View
 
 MOST_WORK = 0.05
@@ -210,6 +210,9 @@ class Session:
             sent = answer.number("time")
             if not answer.error and sent is not None:
                 self.state.topics.tell(answer.rows(), sent / 1_000 - now, now)
+                if key == SILENT.key:
+                    complete = answer.number("next") is None
+                    self.state.topics.silent(answer.rows(), now, complete=complete)
                 if key != SILENT.key:  # its rows are kept as topics, once
                     answer.document = {**answer.document, "rows": []}
 
@@ -218,7 +221,13 @@ class Session:
         while clock() < end and (arrival := self.client.inbox.take()) is not None:
             if self.recorder is not None:
                 self.recorder.message(arrival)
-            self.state.apply(arrival.topic, arrival.payload, arrival.at, retained=arrival.retained)
+            self.state.apply(
+                arrival.topic,
+                arrival.payload,
+                arrival.at,
+                retained=arrival.retained,
+                where=arrival.where,
+            )
 
     def _keep_sampling(self, now: float) -> None:
         """Subscribe to what the view samples, less often if more comes than a screen needs."""
@@ -273,6 +282,10 @@ class Session:
         """Return what needs a person."""
         status, events, silent = (self.queries.get(each) for each in (STATUS, EVENTS, SILENT))
         return findings(self.state, status, events, silent, self.now)
+
+    def silent(self) -> int:
+        """Return how many topics are silent."""
+        return silent_count(self.state, self.queries.get(SILENT))
 
     def unseen(self) -> int:
         """Return how many events came since the person looked last."""
@@ -708,7 +721,7 @@ class Session:
             sign = ("✕", "bad")
         state = self.old()
         if not state:
-            up = self.queries.get(STATUS).number("uptime_seconds") or self.state.uptime
+            up = self.state.up(self.queries.get(STATUS).document)
             state = "up " + lasting(up) if up is not None else "connected"
         name = printable(self.gateway(), max(8, cells // 5))
         begin = line((f" {name} ", HEAD), sign, (f" {state} ", MUTED))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from tui import figures
 from tui.figures import Figures
 from tui.payload import as_number, as_object, as_objects, as_text, seconds_of, text_of
+from tui.queries import Document, number
 from tui.text import printable
 from tui.topics import Topics
 
@@ -46,6 +47,24 @@ class LogLine:
     message: str
 
 
+@dataclass(frozen=True, slots=True)
+class Uplink:
+    """What is known of one uplink; the only one has no name."""
+
+    name: str
+    state: str
+    error: str
+    destination: str
+    waiting: int | None
+    attempt: int | None
+    """the seconds until it connects by itself, None while that is not planned"""
+
+    @property
+    def called(self) -> str:
+        """The name that is shown."""
+        return printable(self.name or "uplink", 24)
+
+
 class GatewayState:
     """The last value of everything told; `apply` takes each message that arrives.
 
@@ -56,6 +75,10 @@ class GatewayState:
         self.figures = Figures()
         self.rates = Rates()
         self.topics = Topics()
+        self.where = ""
+        """a `$where` for whose sample `passing` is"""
+        self.passing = Topics()
+        """the topics of messages that passed it"""
         self.uptime: float | None = None
         self.alarms: dict[str, Alarm] = {}
         self.left_out = 0
@@ -79,12 +102,21 @@ class GatewayState:
         self._before = {}
         self._settled = False
 
-    def apply(self, topic: str, payload: bytes, now: float, *, retained: bool = False) -> None:
-        """Take a message of any topic and payload. Never raises."""
+    def filter(self, where: str) -> None:
+        """Collect what passes another `$where` from now on, or nothing."""
+        self.where = where
+        self.passing.clear()
+
+    def apply(
+        self, topic: str, payload: bytes, now: float, *, retained: bool = False, where: str = ""
+    ) -> None:
+        """Take a message of any topic and payload, which has passed this. Never raises."""
         if not topic.startswith(figures.ROOT):
             self.sampled += 1
             self._own += 1
             self.topics.hear(topic, payload, now, retained=retained)
+            if where and where == self.where:
+                self.passing.hear(topic, payload, now, retained=retained)
             return
         if retained:
             self._own += 1
@@ -108,9 +140,50 @@ class GatewayState:
         self._add_line(LogLine(now, level, SELF, printable(message, MAX_TEXT)))
 
     @property
-    def lost(self) -> int:
-        """The messages since the gateway's start that the fleet never gets."""
-        return sum(self.figures.count(each) or 0 for each in figures.LOST)
+    def lost(self) -> int | None:
+        """The messages since the gateway's start that the fleet never gets; None if not known."""
+        known = [each for name in figures.LOST if (each := self.figures.count(name)) is not None]
+        return sum(known) if known else None
+
+    # What both figures and the query `status` have is read here, so that a screen shows it once:
+    # the figures, which come by themselves, and the answer where they may not be read.
+
+    def uplinks(self, status: Document) -> list[Uplink]:
+        """Return what is known of each uplink."""
+        names = self.figures.uplinks()
+        if names:
+            return [self._uplink(each) for each in names]
+        found = status.get("uplinks")
+        rows = found if isinstance(found, list) else []
+        return [_uplink_of(row) for row in rows if isinstance(row, dict)]
+
+    def survives(self, status: Document) -> int | None:
+        """Return the seconds of an outage until the outbox is full."""
+        return self._count(figures.OUTBOX_SURVIVES, status.get("survives_seconds"))
+
+    def up(self, status: Document) -> float | None:
+        """Return for how many seconds the gateway has run."""
+        return number(status.get("uptime_seconds")) if self.uptime is None else self.uptime
+
+    def clients(self, status: Document) -> tuple[int | None, int | None]:
+        """Return how many clients are connected, and how many sessions wait for theirs."""
+        found = status.get("clients")
+        told = found if isinstance(found, dict) else {}
+        connected = self._count(figures.CLIENTS, told.get("connected"))
+        return connected, self._count(figures.AWAY, told.get("away"))
+
+    def _count(self, name: str, told: object) -> int | None:
+        known, answered = self.figures.count(name), number(told)
+        return known if known is not None or answered is None else int(answered)
+
+    def _uplink(self, name: str) -> Uplink:
+        begin, read = figures.uplink_prefix(name), self.figures
+        waiting = read.count(f"{begin}waiting" if name else figures.OUTBOX_ROWS)
+        state, error, destination = (
+            read.word(begin + each) for each in ("state", "error", "destination")
+        )
+        attempt = read.count(begin + "next_attempt_seconds") or None
+        return Uplink(name, state, error, destination, waiting, attempt)
 
     def incoming(self) -> float | None:
         """Return the messages a second that clients publish and bridges read.
@@ -177,6 +250,18 @@ class GatewayState:
             self.alarms[name] = Alarm(text_of(alarm, "text", MAX_TEXT), seconds_of(alarm, "raised"))
 
 
+def _uplink_of(row: Document) -> Uplink:
+    name, state, error, destination = (
+        text_of(row, each, MAX_TEXT) for each in ("name", "state", "error", "destination")
+    )
+    waiting, attempt = number(row.get("waiting")), number(row.get("next_attempt_seconds"))
+    return Uplink(
+        *(name, state, error, destination),
+        None if waiting is None else int(waiting),
+        None if attempt is None else int(attempt),
+    )
+
+
 def _recent_line(line: Mapping[str, object]) -> LogLine:
     return _log_line(line, 0.0)
 
@@ -222,6 +307,11 @@ class Rates:
 
     def get(self, name: str) -> float | None:
         """Return the rate of a counter, or None until two rounds with a value of it are known."""
+        found = self._rates.get(name)
+        return None if found is None else max(0.0, found)
+
+    def change(self, name: str) -> float | None:
+        """Return by how much a gauge rises a second, or falls."""
         return self._rates.get(name)
 
     def take_round(self, uptime: float, now: float, counts: Mapping[str, float]) -> None:
@@ -237,7 +327,7 @@ class Rates:
             first = next((each for each in self._rounds if name in each.counts), arriving)
             elapsed = _between(first, arriving)
             if elapsed > 0:
-                self._rates[name] = max(0.0, count - first.counts[name]) / elapsed
+                self._rates[name] = (count - first.counts[name]) / elapsed
 
     def interval(self) -> float | None:
         """Return the usual seconds between two rounds; None before the second."""

@@ -4,7 +4,7 @@ import base64
 import binascii
 import json
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tui.payload import MOST_PARSED, seconds_of, text_of
@@ -215,6 +215,14 @@ class Topics:
             if topic is not None:
                 topic.tell(row, ahead, now)
 
+    def silent(self, rows: Sequence[Document], now: float, *, complete: bool) -> None:
+        """Take it that these topics have been silent for longest of all, or are all silent ones."""
+        names = {row.get("topic") for row in rows}
+        shortest = min((number(row.get("silent_seconds")) or 0.0 for row in rows), default=0.0)
+        for topic in self._by_name.values():
+            if topic.name not in names and (complete or (topic.age(now) or 0.0) > shortest):
+                topic.silent = False
+
     def forget(self, name: str) -> None:
         """Forget a topic."""
         if self._by_name.pop(name, None) is not None:
@@ -268,24 +276,22 @@ class Branch:
 
 
 class TopicTree:
-    """The branches of all topics; rebuilt only when topics come or go."""
+    """The branches of topics; rebuilt only when topics come or go."""
 
     def __init__(self) -> None:
-        self._revision = -1
+        self._made_of: object = None
         self._roots: dict[str, Branch] = {}
 
-    def roots(self, topics: Topics) -> Mapping[str, Branch]:
-        """Return the first level."""
-        if self._revision != topics.revision:
-            self._revision = topics.revision
+    def make(self, key: object, topics: Iterable[Topic]) -> Mapping[str, Branch]:
+        """Make the tree of sorted topics, unless it was made with this key; return its top."""
+        if self._made_of != key:
+            self._made_of = key
             self._roots = {}
-            for topic in sorted(topics, key=lambda each: each.name):
+            for topic in topics:
                 self._add(topic)
         return self._roots
 
-    def visible(
-        self, topics: Topics, opened: set[str], wanted: "frozenset[str] | None"
-    ) -> list[Branch]:
+    def visible(self, opened: set[str], wanted: "frozenset[str] | None") -> list[Branch]:
         """Return the branches in view, top down: those whose parents are open.
 
         With `wanted`, names of topics, only what leads to them is shown, and all of that.
@@ -300,7 +306,7 @@ class TopicTree:
                 if branch.children and (wanted is not None or branch.path in opened):
                     walk(branch.children)
 
-        walk(self.roots(topics))
+        walk(self._roots)
         return found
 
     def _add(self, topic: Topic) -> None:

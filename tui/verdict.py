@@ -4,12 +4,16 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tui.figures import uplink_prefix
 from tui.queries import Answer, Document, number, text
-from tui.state import GatewayState
-from tui.text import amount, lasting, outage
+from tui.state import GatewayState, Uplink
+from tui.text import amount, lasting, outage, span
+from tui.topics import Topic
 
-ERRNO = re.compile(r"^\S+: \[Errno -?\d+\] ")
+ERRNO = re.compile(r"(?<![^\s(])[^\s(]+: \[Errno -?\d+\] ")
+"""an address and the number of an error in front of its words"""
+DOWN = ("disconnected", "paused")
+MOST_SILENT = 5
+"""silent topics that are shown, the longest silent first; of others only the number"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,33 +34,26 @@ def findings(
     since = _since(events.rows())
     troubles, alarms = _troubles(status), {each.text for each in state.alarms.values()}
     found = [Finding("error", "gateway", each, "Events") for each in troubles if each not in alarms]
-    uplinks = _from_status(status) if status.at is not None else _from_figures(state)
-    room = number(status.document.get("survives_seconds"))
-    for name, told, error, waiting in uplinks:
-        if told in ("disconnected", "paused") or (told == "connecting" and error):
-            begun = since.get(f"uplink {name}" if name else "uplink")
-            words = [_lasting("paused" if told == "paused" else "down", begun, now, error)]
-            if waiting is not None:
-                words.append(
-                    f"{amount(waiting)} wait, {_lost(state)}" if waiting else "nothing waits"
-                )
-            if room is not None:
-                words.append(f"room for {outage(int(room))}" if room else "no room left")
-            grave = "warning" if told == "paused" else "error"
-            row = f"uplink {name}"
-            found.append(Finding(grave, name or "uplink", " · ".join(words), "Queues", row))
+    room = state.survives(status.document)
+    found += [
+        _uplink(each, state, room, since.get(f"uplink {each.name}".strip()), now)
+        for each in state.uplinks(status.document)
+        if each.state in DOWN or (each.state == "connecting" and each.error)
+    ]
     for name, alarm in state.alarms.items():
         since_when = "" if alarm.raised is None else f" · for {lasting(now - alarm.raised)}"
         grave = "error" if alarm.text in troubles else "warning"
         found.append(Finding(grave, name.replace("_", " "), alarm.text + since_when, "Events"))
     found += [_silent_bridge(row) for row in status.rows("silent")]
-    found += [_silent_topic(row) for row in silent.rows()]
+    found += _silent_topics(state, silent, now)
     found += [_event(row) for row in events.rows() if _is_open_event(row)]
     return sorted(found, key=lambda each: each.severity != "error")
 
 
 def _lost(state: GatewayState) -> str:
     lost = state.lost
+    if lost is None:
+        return "losses not known"
     return f"{amount(lost)} lost" if lost else "nothing lost"
 
 
@@ -65,26 +62,22 @@ def _troubles(status: Answer) -> Sequence[str]:
     return [text(each) for each in found] if isinstance(found, list) else []
 
 
-def _from_status(status: Answer) -> list[tuple[str, str, str, int | None]]:
-    return [
-        (
-            text(row.get("name")),
-            text(row.get("state")),
-            text(row.get("error")),
-            int(number(row.get("waiting")) or 0),
+def _uplink(
+    uplink: Uplink, state: GatewayState, room: int | None, since: float | None, now: float
+) -> Finding:
+    paused = uplink.state == "paused"
+    words = [_lasting("paused" if paused else "down", since, now, uplink.error)]
+    if uplink.waiting is not None:
+        lost = _lost(state)
+        words.append(
+            f"{amount(uplink.waiting)} wait, {lost}" if uplink.waiting else "nothing waits"
         )
-        for row in status.rows("uplinks")
-    ]
-
-
-def _from_figures(state: GatewayState) -> list[tuple[str, str, str, int | None]]:
-    found = []
-    for name in state.figures.uplinks():
-        begin = uplink_prefix(name)
-        waiting = state.figures.count(begin + "waiting" if name else "tidegate/outbox/rows")
-        word = state.figures.word
-        found.append((name, word(begin + "state"), word(begin + "error"), waiting))
-    return found
+    if room is not None:
+        words.append(f"room for {outage(room)}" if room else "no room left")
+    if uplink.attempt is not None:
+        words.append(f"next try in {span(uplink.attempt)}")
+    severity, row = "warning" if paused else "error", f"uplink {uplink.name}"
+    return Finding(severity, uplink.called, " · ".join(words), "Queues", row)
 
 
 def _since(rows: Sequence[Document]) -> Mapping[str, float]:
@@ -117,15 +110,32 @@ def _silent_bridge(row: Document) -> Finding:
     )  # fmt: skip
 
 
-def _silent_topic(row: Document) -> Finding:
-    usual = number(row.get("interval_seconds"))
-    words = f"silent {lasting(number(row.get('silent_seconds')))}"
+def silent_count(state: GatewayState, silent: Answer) -> int:
+    """Return how many topics are silent, of those that the gateway remembers."""
+    told = silent.number("total")
+    return sum(each.silent for each in state.topics) if told is None else int(told)
+
+
+def _silent_topics(state: GatewayState, silent: Answer, now: float) -> list[Finding]:
+    topics = [each for each in state.topics if each.silent]
+    topics.sort(key=lambda each: -(each.age(now) or 0.0))
+    found = [_silent_topic(each, now) for each in topics[:MOST_SILENT]]
+    more = silent_count(state, silent) - len(found)
+    if more > 0:
+        words = f"{amount(more)} more are silent"
+        found.append(Finding("warning", "topics", words, "Topics"))
+    return found
+
+
+def _silent_topic(topic: Topic, now: float) -> Finding:
+    words = f"silent {lasting(topic.age(now))}"
+    usual = topic.interval
     if usual is not None:
         words += (
             f", usually every {usual:.0f}s" if usual >= 1 else ", usually more than one a second"
         )
-    name = str(row.get("topic"))
-    return Finding("warning", text(name).removeprefix("sensors/"), words, "Topics", name)
+    name = text(topic.name).removeprefix("sensors/")
+    return Finding("warning", name, words, "Topics", topic.name)
 
 
 def _is_open_event(row: Document) -> bool:

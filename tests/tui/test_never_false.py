@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from tests.support.silent_client import Bench
 from tui.inbox import Arrival
 from tui.line import MUTED
@@ -232,6 +234,7 @@ def test_what_a_full_outbox_drops_is_lost() -> None:
     }  # fmt: skip
     bench.tell(
         tidegate__uplink__plant__state="disconnected",
+        tidegate__uplink__plant__waiting=1_000,
         tidegate__alarm__outbox_full=f'{{"raised": 900000, "text": "{full}"}}',
     )
     name = "$SYS/broker/tidegate/outbox/evicted/drop-newest"
@@ -304,3 +307,142 @@ def test_every_line_fills_the_width_at_every_size() -> None:
         bench.press(digit)
         for size in ((1, 1), (10, 4), (20, 4), (40, 12), (76, 20), (80, 24), (120, 30), (200, 60)):
             bench.screen(*size)
+
+
+FIGURES = {
+    "uptime": "300 seconds", "clients__connected": 41, "clients__disconnected": 17,
+    "tidegate__outbox__rows": 21_021, "tidegate__outbox__bytes": 11_100_000,
+    "tidegate__outbox__oldest_seconds": 7_300, "tidegate__outbox__survives_seconds": 7_871_040,
+    "tidegate__uplink__state": "disconnected", "tidegate__uplink__error": "no route to host",
+    "tidegate__uplink__destination": "mqtts://new.example",
+    "tidegate__uplink__next_attempt_seconds": 12, "tidegate__uplink__acknowledged": 5,
+}  # fmt: skip
+ANSWERED: dict[str, dict[str, object]] = {
+    "status": {
+        "gateway": "barn", "uptime_seconds": 4_000, "clients": {"connected": 53, "away": 29},
+        "survives_seconds": 8_216_640, "troubles": [], "silent": [], "alarms": [],
+        "outbox": {"messages": 22_022, "bytes": 22_200_000, "oldest_seconds": 14_400},
+        "uplinks": [{"name": "", "state": "paused", "error": "refused by an older answer",
+                     "destination": "mqtts://old.example", "waiting": 22_022,
+                     "next_attempt_seconds": 34}],
+    },
+    "queues": {"total": 1, "rows": [{
+        "kind": "uplink", "name": "", "state": "paused", "error": "refused by an older answer",
+        "depth": 22_022, "bytes": 22_200_000, "oldest_seconds": 14_400, "in_rate": 55.5,
+        "out_rate": 66.6, "empty_seconds": 77, "next_attempt_seconds": 34}]},
+    "rules": {"total": 0, "rows": []},
+    "events": {"total": 0, "rows": [], "last": 0},
+}  # fmt: skip
+"""what the figures say, and what answers to queries said when some of that was different"""
+OLDER = (
+    "22,022", "22.2 MB", "95.1 days", "4h 00m", "4h00m", "1h 06m", "1h06m", "53 ", "29 away",
+    "paused", "older answer", "old.example", "34s", "55.5", "66.6", "77s",
+)  # fmt: skip
+"""what a screen would show of the answers"""
+
+
+@pytest.mark.parametrize("keys", ["1", "1w", "4", "4w", "4p", "4\r", "6"])
+def test_one_thing_has_one_figure(keys: str) -> None:
+    bench = Bench()
+    bench.client.answers |= ANSWERED
+    bench.pass_time(3)
+    bench.tell(**FIGURES)
+    for uptime in range(301, 306):
+        bench.round(uptime)
+    bench.press(*["enter" if each == "\r" else each for each in keys])
+    for size in ((40, 12), (80, 24), (160, 50), (200, 60)):
+        text = bench.screen(*size)
+        assert [each for each in OLDER if each in text] == [], (keys, size)
+
+
+def test_figures_of_one_thing_are_there() -> None:
+    bench = Bench()
+    bench.client.answers |= ANSWERED
+    bench.tell(**FIGURES)
+    bench.round(301)
+    text = bench.screen(200, 60)
+    for each in ("21,021 wait", "21,021 messages", "room for 91.1 days", "next try in 12s"):
+        assert each in text
+    assert text.count("91.1 days") == 3
+    assert "41 clients · 17 away" in text
+    bench.press("4")
+    text = bench.screen(160, 50)
+    for each in ("21,021", "no route to host", "91.1 days", "2h01m", "mqtts://new.example"):
+        assert each in text
+
+
+def test_answers_stand_in_where_figures_may_not_be_read() -> None:
+    bench = Bench()
+    bench.client.answers |= ANSWERED
+    bench.client.told.put(Subscribed("$SYS/broker/uptime", "Not authorized"))
+    bench.pass_time(6)
+    bench.pass_time(3)
+    text = bench.screen(200, 60)
+    assert "paused" in text
+    assert "22,022 wait" in text
+    assert "95.1 days" in text
+    bench.press("4")
+    assert "22,022" in bench.screen()
+
+
+def topic(name: str, **more: object) -> dict[str, object]:
+    return {"topic": name, "time": 990_000, "payload": "1", "size": 1, "publisher": "c",
+            "count": 9, "interval_seconds": 2.0, "rate": 0.5, **more}  # fmt: skip
+
+
+def test_a_topic_that_speaks_again_is_silent_nowhere() -> None:
+    bench = Bench()
+    silent = {"topic": "sensors/attic", "silent": True, "silent_seconds": 600.0, "retained": False}
+    answers = bench.client.answers
+    answers["topics"] = {"total": 1, "offset": 0, "rows": [topic("sensors/attic", **silent)]}
+    bench.pass_time(6)
+    bench.pass_time(1)
+    text = bench.screen(160, 50)
+    assert "1 silent" in text
+    assert "1 thing needs you" in text
+    answers["topics"] = {"total": 0, "offset": 0, "rows": []}
+    bench.pass_time(6)
+    text = bench.screen(160, 50)
+    assert "0 silent" in text
+    assert "! " not in text
+    bench.press("2")
+    assert " silent" not in bench.screen()
+
+
+def test_many_silent_topics_are_one_thing_with_their_number() -> None:
+    bench = Bench()
+    rows = [
+        topic(f"sensors/{n}", silent=True, silent_seconds=600.0 - n, retained=False)
+        for n in range(20)
+    ]
+    bench.client.answers["topics"] = {"total": 480, "offset": 0, "rows": rows, "next": 20}
+    bench.pass_time(6)
+    bench.pass_time(1)
+    text = bench.screen(160, 50)
+    assert "6 things need you" in text
+    assert "475 more are silent" in text
+    assert "480 topics, 480 silent" in text
+
+
+def test_what_passes_a_where_is_only_what_came_after_it() -> None:
+    bench = Bench()
+    where = "payload.value > 60"
+    bench.client.answers["topics"] = {"total": 1, "offset": 0, "rows": [
+        topic("sensors/attic", silent=True, silent_seconds=600.0, retained=False)]}  # fmt: skip
+    bench.press("2")
+    bench.pass_time(3)
+    bench.press("$")
+    bench.type(where)
+    at = bench.client.now
+    for name, passed in (("before", ""), ("another", "payload.value > 1"), ("hot", where)):
+        bench.client.inbox.put(Arrival(name, b'{"value":61}', False, at, passed))
+    bench.pass_time(6)
+    text = bench.screen(120, 30)
+    assert "topics 1 " in text
+    assert "hot" in text
+    for each in ("attic", "before", "another", "silent"):
+        assert each not in text
+    bench.press("1")
+    bench.pass_time(4)
+    bench.press("2")
+    assert "attic" not in bench.screen(120, 30)

@@ -55,11 +55,12 @@ def test_the_tree() -> None:
     topics, tree = Topics(), TopicTree()
     for name in ("sensors/a/t", "sensors/a/h", "sensors/b", "sensors", "other"):
         topics.hear(name, b"1", 1.0)
-    closed = tree.visible(topics, set(), None)
+    tree.make(1, sorted(topics, key=lambda each: each.name))
+    closed = tree.visible(set(), None)
     assert [each.path for each in closed] == ["other", "sensors"]
-    opened = tree.visible(topics, {"sensors", "sensors/a"}, None)
+    opened = tree.visible({"sensors", "sensors/a"}, None)
     assert [each.label for each in opened] == ["other", "sensors", "a", "h", "t", "b"]
-    found = tree.visible(topics, set(), frozenset({"sensors/a/h"}))
+    found = tree.visible(set(), frozenset({"sensors/a/h"}))
     assert [each.path for each in found] == ["sensors", "sensors/a", "sensors/a/h"]
     assert closed[1].rate() is None
     assert closed[1].updated() == 1.0

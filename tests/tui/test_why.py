@@ -142,16 +142,24 @@ def test_an_uplink_that_waits() -> None:
     bench.tell(tidegate__uplink__cloud__state="waiting", tidegate__uplink__cloud__error=reason)
     for name in ("budget", "budget_used"):
         bench.tell(**{f"tidegate__uplink__cloud__{name}": 2_000_000})
-    row = {"kind": "uplink", "name": "cloud", "state": "connected", "depth": 7, "bytes": 900,
-           "oldest_seconds": 30, "in_rate": 1.0, "out_rate": 2.0, "empty_seconds": 9}  # fmt: skip
-    bench.client.answers["queues"] = rows(row)
+    for second in range(4):
+        left = 13 - 2 * second  # 1 a second comes, 3 go
+        bench.tell(
+            retained=False,
+            tidegate__uplink__cloud__waiting=left,
+            tidegate__uplink__cloud__acknowledged=3 * second,
+            tidegate__outbox__rows=left,
+            tidegate__outbox__bytes=900,
+            tidegate__outbox__oldest_seconds=30,
+        )
+        bench.round(100 + second)
     event = {**denied("uplink cloud"), "kind": "link", "until": None}
     bench.client.answers["events"] = rows(event, last=8)
     text = why(bench, "4")
     for part in (
         "waiting: the link waits until it may be up", "until 2030-01-01 06:00", "since",
         "2.0 MB of 2.0 MB of today are used", "7 messages, 900 B", "waits for 30s",
-        "1.0/s come, 2.0/s go", "9s at these rates", "for 2.0 h, then the outbox is full",
+        "1.0/s come, 3.0/s go", "3s at these rates", "for 2.0 h, then the outbox is full",
     ):  # fmt: skip
         assert part in text, part
 

@@ -159,11 +159,10 @@ class Clients(View):
             self.table.fill(answer.rows())
             self.table.filter = words
         total = answer.number("total") or 0
-        known = self.session.queries.get_status()
-        clients = known.document.get("clients")
         words = f"clients {total:,.0f}"
-        if isinstance(clients, dict):
-            words = f"{count(clients, 'connected')} connected · {count(clients, 'away')} away"
+        if answer.number("connected") is not None:  # of when the rows were listed
+            document = answer.document
+            words = f"{count(document, 'connected')} connected · {count(document, 'away')} away"
         if total > PAGE:
             last = min(self._offset + PAGE, int(total))
             words += f" · {self._offset + 1:,} to {last:,} of {total:,.0f}"

@@ -7,6 +7,8 @@ from tui.table import Column, Table
 from tui.view import View
 
 Figure = tuple[str, str]
+NAME, VALUE = 56, 24
+"""cells of the longest usual name, and of a value beside it"""
 
 
 class EveryFigure(View):
@@ -16,11 +18,9 @@ class EveryFigure(View):
 
     def __init__(self, session: Any) -> None:
         super().__init__(session)
-        columns = [
-            Column[Figure]("FIGURE", 0, lambda row: row[0], lambda row: row[0]),
-            Column[Figure]("VALUE", 30, lambda row: row[1], right=True),
-        ]
-        self.table: Table[Figure] = Table(columns, lambda row: row[0], empty="nothing came yet")
+        self.table: Table[Figure] = Table(
+            columns(NAME), lambda row: row[0], empty="nothing came yet"
+        )
 
     def every_figure(self) -> bool:
         """Return that it shows more than the usual figures."""
@@ -28,10 +28,19 @@ class EveryFigure(View):
 
     def draw(self, cells: int, height: int) -> list[Line]:
         """Return the table."""
+        self.table.columns = columns(min(NAME, max(cells - VALUE, cells // 2)))
         self.table.fill(list(self.session.state.figures.shown()))
         lines = self.table.draw(cells - 4, height - 2)
         right = f"{len(self.table.rows)} of {self.table.total}"
         return box("figures: docs/sys-topics.md says what each means", lines, cells, height, right)
+
+
+def columns(name: int) -> list[Column[Figure]]:
+    """Return the two columns, of which a name has so many cells."""
+    return [
+        Column[Figure]("FIGURE", name, lambda row: row[0], lambda row: row[0]),
+        Column[Figure]("VALUE", 0, lambda row: row[1]),
+    ]
 
 
 def show_figures(session: Any, words: str) -> None:

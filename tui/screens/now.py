@@ -25,10 +25,11 @@ from tui.text import (
     printable,
     rate,
     size,
+    span,
     sparkline,
 )
 from tui.topics import Topic
-from tui.verdict import Finding
+from tui.verdict import DOWN, Finding, brief
 from tui.view import Action, View
 
 READINGS = query("topics", 3.0, match="sensors/#", limit=60)
@@ -124,7 +125,7 @@ class Now(View):
 
     def _verdict(self, cells: int, height: int) -> list[Line]:
         found = self._found
-        if not self._known():
+        if not found and not self._known():
             self._first = 0
             return [fitted(line(("  is all well? not known yet", MUTED)), cells)]
         if not found:
@@ -165,47 +166,44 @@ class Now(View):
     def _numbers(self) -> dict[str, str]:
         state, count = self.session.state, self.session.state.figures.count
         status = self.answer(STATUS).document
-        clients = status.get("clients")
-        away = int(number(clients.get("away")) or 0) if isinstance(clients, dict) else None
+        connected, away = state.clients(status)
         rows, oldest = count(figures.OUTBOX_ROWS), state.figures.number(figures.OUTBOX_OLDEST)
-        topics = state.topics
+        total = self.answer(READINGS).number("total")
         return {
             "in": rate(state.incoming()),
             "out": rate(state.outgoing()),
-            "clients": amount(count(figures.CLIENTS)),
-            "away": UNKNOWN if away is None else amount(away),
+            "clients": amount(connected),
+            "away": amount(away),
             "rows": amount(rows),
-            "oldest": lasting(oldest) if rows else "nothing waits",
+            "oldest": lasting(oldest) if rows or rows is None else "nothing waits",
             "bytes": size(count(figures.OUTBOX_BYTES)),
-            "room": outage(count(figures.OUTBOX_SURVIVES)),
-            "heard": amount(len(topics)),
-            "silent": str(sum(each.silent for each in topics)),
+            "room": outage(state.survives(status)),
+            "heard": amount(len(self._heard()) if total is None else int(total)),
+            "silent": amount(self.session.silent()),
             "readings": rate(state.rates.get(figures.BRIDGE_READINGS)),
         }
 
     def _uplinks(self) -> list[Line]:
         """Return a line for each uplink: its own state, what it delivers, what waits for it."""
         state = self.session.state
+        uplinks = state.uplinks(self.answer(STATUS).document)
+        longest = min(16, max((len(each.called) for each in uplinks), default=0))
         lines = []
-        names = state.figures.uplinks()
-        longest = min(16, max((len(each or "uplink") for each in names), default=0))
-        for name in names:
-            begin = uplink_prefix(name)
-            word = state.figures.word(begin + "state")
-            sign, style = SIGNS.get(word, ("?", MUTED))
-            waiting = state.figures.count(begin + "waiting" if name else figures.OUTBOX_ROWS)
-            called = printable(name or "uplink", 16)
+        for each in uplinks:
+            sign, style = SIGNS.get(each.state, ("?", MUTED))
+            called = printable(each.called, 16)
             shown = line((f"{sign} ", style), (f"{called:<{longest}} ", "head"))
-            if word == "connected":
-                delivered = rate(state.rates.get(begin + "acknowledged"))
-                shown += line(f"{delivered} ", (f"{amount(waiting)} behind", MUTED))
+            acknowledged = state.rates.get(uplink_prefix(each.name) + "acknowledged")
+            if each.state == "connected":
+                words = f"{amount(each.waiting)} behind"
+                shown += line(f"{rate(acknowledged)} ", (words, MUTED))
             else:
-                stopped = word in ("disconnected", "paused")  # its rate is that of before
-                delivered_rate = 0.0 if stopped else state.rates.get(begin + "acknowledged") or 0.0
-                delivered = f" {rate(delivered_rate)}" if delivered_rate else ""
-                shown += line(
-                    (word or UNKNOWN, style), (f"{delivered} {amount(waiting)} wait", MUTED)
-                )
+                stopped = each.state in DOWN  # its rate is that of before
+                delivered = f" {rate(acknowledged)}" if acknowledged and not stopped else ""
+                words = f"{delivered} {amount(each.waiting)} wait"
+                if each.attempt is not None:
+                    words += f", next try in {span(each.attempt)}"
+                shown += line((each.state or UNKNOWN, style), (words, MUTED))
             lines.append(shown)
         return lines or [line(("no uplink", MUTED))]
 
@@ -264,11 +262,11 @@ class Now(View):
         told, uplinks = self._numbers(), self._uplinks()
         height = max(5, len(uplinks) + 2)
         arrow = 6
-        last = (cells - 3 * arrow) * 40 // 100
+        last = (cells - 3 * arrow) * (40 if cells >= 150 else 35) // 100
         each_cells = (cells - 3 * arrow - last) // 3
         last = cells - 3 * arrow - 3 * each_cells
         source = [
-            line(f"{_plural(told['heard'], 'topic')} · {told['silent']} silent"),
+            line(f"{_plural(told['heard'], 'topic')}, {told['silent']} silent"),
             line(("readings ", MUTED), told["readings"]),
             line(("in       ", MUTED), (told["in"], "accent")),
         ]
@@ -277,8 +275,11 @@ class Now(View):
             line(f"{_plural(told['clients'], 'client')} · {told['away']} away"),
             self._filtered(),
         ]
+        waiting = f"{told['rows']} messages {self._tendency()}"
+        octets = f" {told['bytes']}"
+        fits = len(waiting) + len(octets) <= each_cells - 4
         outbox = [
-            line(f"{told['rows']} messages {self._tendency()}", (f" {told['bytes']}", MUTED)),
+            line(waiting, (octets if fits else "", MUTED)),
             line(("oldest   ", MUTED), told["oldest"]),
             line(("room     ", MUTED), told["room"]),
         ]
@@ -317,8 +318,8 @@ class Now(View):
             for each in (figures.RULES_MATCHED, figures.RULES_FILTERED)
         )
         if not matched or filtered is None:
-            return line(("rules    ", MUTED), UNKNOWN)
-        return line(("rules    ", MUTED), f"{100 * min(1.0, filtered / matched):.0f} % kept back")
+            return line(("filtered ", MUTED), UNKNOWN)
+        return line(("filtered ", MUTED), f"{100 * min(1.0, filtered / matched):.0f} %")
 
     # Readings, gauges, events
 
@@ -400,7 +401,8 @@ class Now(View):
 
     def _gauges(self, cells: int) -> list[Line]:
         state = self.session.state.figures
-        survives, card = state.count(figures.OUTBOX_SURVIVES), state.count(figures.CARD_DAYS)
+        survives = self.session.state.survives(self.answer(STATUS).document)
+        card = state.count(figures.CARD_DAYS)
         matched, kept = state.number(figures.RULES_MATCHED), state.number(figures.RULES_FILTERED)
         lost = self.session.state.lost
         bar = 10 if cells >= 34 else 6
@@ -478,7 +480,7 @@ def _event_line(row: Document, seen: int, now: float) -> Line:
         (f"{when[:-3] if len(when) == 8 else when} ", "accent" if new else MUTED),
         (f"{sign} ", style),
         f"{text(row.get('subject'), 40)} ",
-        (text(row.get("text"), 160), MUTED),
+        (brief(text(row.get("text"), 160)), MUTED),
     )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tui.figures import uplink_prefix
+from tui.figures import OUTBOX_BYTES, OUTBOX_OLDEST, OUTBOX_ROWS, uplink_prefix
 from tui.line import MUTED, Line, box, fitted, gauge, line
 from tui.orders import Order
 from tui.queries import Answer, Document, Query, number, query, text
@@ -11,10 +11,11 @@ from tui.screens.plots import PLOTS, plot_actions, plots
 from tui.screens.rule import RuleEditor, place_of, subject_of_rule
 from tui.series import SPANS
 from tui.signs import state_cell
+from tui.state import GatewayState, Uplink
 from tui.subject import Subject, subject_of_queue
 from tui.table import Column, Table
 from tui.text import UNKNOWN, amount, outage, rate, size, span
-from tui.verdict import brief
+from tui.verdict import DOWN, brief
 from tui.view import Action, View, dimmed, trouble
 
 QUEUES = query("queues", 2.0, seconds=1, limit=200)
@@ -46,6 +47,41 @@ def whole(row: Document, name: str) -> str:
     """Return a whole number of a row."""
     found = number(row.get(name))
     return UNKNOWN if found is None else amount(int(found))
+
+
+def uplink_row(state: GatewayState, uplink: Uplink) -> Document:
+    """Return what the figures say of an uplink as a row of the query `queues`."""
+    known, rates, begin = state.figures, state.rates, uplink_prefix(uplink.name)
+    alone = uplink.waiting is not None and uplink.waiting == known.count(OUTBOX_ROWS)
+    stopped = uplink.state in DOWN  # the mean of ten seconds still has what went before
+    gone = 0.0 if stopped else rates.get(f"{begin}acknowledged")
+    rise = rates.change(f"{begin}waiting" if uplink.name else OUTBOX_ROWS)
+    row: dict[str, object] = {
+        "kind": "uplink",
+        "name": uplink.name,
+        "state": uplink.state,
+        "error": uplink.error,
+        "destination": uplink.destination,
+        "attempt": uplink.attempt,
+        "depth": uplink.waiting,
+        # of several uplinks only one for which all messages wait is known to have the oldest
+        "oldest_seconds": known.number(OUTBOX_OLDEST) if alone and uplink.waiting else None,
+        "bytes": known.number(OUTBOX_BYTES) if alone else None,
+        "out_rate": gone,
+    }
+    if gone is not None and rise is not None:
+        row["in_rate"] = max(0.0, gone + rise)
+        if uplink.waiting and rise < 0 and not stopped:
+            row["empty_seconds"] = uplink.waiting / -rise
+    return row
+
+
+def queue_rows(session: Any) -> list[Document]:
+    """Return the queues; of uplinks what the figures say, as on every other screen."""
+    state, answer = session.state, session.queries.get(QUEUES)
+    rows = [uplink_row(state, each) for each in state.uplinks({})]
+    rows += [each for each in answer.rows() if not rows or each.get("kind") != "uplink"]
+    return sorted(rows, key=lambda row: (ORDER.get(str(row.get("kind")), 9), label(row)))
 
 
 def rules_of(answer: Answer, row: Document | None) -> list[Document]:
@@ -165,15 +201,10 @@ class Queues(View):
         """Return the queues, and below them the one at the cursor."""
         now = self.session.now
         answer, old = self.answer(QUEUES), self.old(QUEUES, now)
-        if answer.at is None:
-            rows = self._from_figures()
-            if not rows:
-                return box("queues", trouble(old, cells - 4, height - 2), cells, height)
-        else:
-            rows = sorted(
-                answer.rows(), key=lambda row: (ORDER.get(str(row.get("kind")), 9), label(row))
-            )
-        self.table.fill([self._as_told(row) for row in rows])
+        rows = queue_rows(self.session)
+        if answer.at is None and not rows:
+            return box("queues", trouble(old, cells - 4, height - 2), cells, height)
+        self.table.fill(rows)
         rules = self._rules_of(self.table.current)
         self.rules.fill(rules)
         below = 0 if self.zoomed or height < 12 else min(height // 2, 9 + len(rules))
@@ -196,35 +227,6 @@ class Queues(View):
             return result + plots(self, cells, 12, PLOTS[1:])
         return result + self._below(cells, rest, now)
 
-    def _as_told(self, row: Document) -> Document:
-        """Return a row with the state of an uplink as its figures say, which come at once."""
-        if row.get("kind") != "uplink":
-            return row
-        name = row.get("name")
-        begin = uplink_prefix(name)
-        state = self.session.state.figures.word(begin + "state")
-        return {**row, "state": state} if state else row
-
-    def _from_figures(self) -> list[Document]:
-        """Return the uplinks as the figures tell, where the gateway does not answer us."""
-        state = self.session.state
-        found: list[Document] = []
-        for name in state.figures.uplinks():
-            begin = uplink_prefix(name)
-            found.append(
-                {
-                    "kind": "uplink",
-                    "name": name,
-                    "state": state.figures.word(begin + "state"),
-                    "error": state.figures.word(begin + "error"),
-                    "depth": state.figures.count(
-                        begin + "waiting" if name else "tidegate/outbox/rows"
-                    ),
-                    "out_rate": state.rates.get(begin + "acknowledged"),
-                }
-            )
-        return found
-
     def _rules_of(self, row: Document | None) -> list[Document]:
         return rules_of(self.answer(RULES), row)
 
@@ -246,19 +248,18 @@ class Queues(View):
             lines.append(line((text(row.get("error"), 200), "bad")))
         status = self.session.queries.get_status()
         if row.get("kind") == "uplink":
-            survives = number(status.document.get("survives_seconds"))
-            lines += [
-                line(("to        ", MUTED), text(each.get("destination"), 120))
-                for each in status.rows("uplinks")
-                if each.get("name") == row.get("name")
-            ]
+            survives = self.session.state.survives(status.document)
+            if row.get("destination"):
+                lines.append(line(("to        ", MUTED), text(row.get("destination"), 120)))
+            if (attempt := number(row.get("attempt"))) is not None:
+                lines.append(line(("next try  ", MUTED), f"in {span(attempt)}"))
             room = line(("room      ", MUTED))
             if survives is None:
                 room.append(("not known until ten minutes have been counted", MUTED))
             else:
                 part = min(1.0, survives / (7 * 86_400))
                 room += [
-                    (outage(int(survives)) + "  ", "text"),
+                    (outage(survives) + "  ", "text"),
                     *gauge(part, 10, "good" if part > 0.15 else "warn"),
                     ("  until the outbox is full" if survives else "  the outbox is full", MUTED),
                 ]
@@ -293,8 +294,9 @@ class Queues(View):
         return [line(("rejected  ", MUTED), (words, "warn"))]
 
     def _pause(self, rows: Sequence[Document], word: str) -> None:
-        survives = number(self.session.queries.get_status().document.get("survives_seconds"))
-        room = f", room for {outage(int(survives))}" if survives is not None else ""
+        status = self.session.queries.get_status().document
+        survives = self.session.state.survives(status)
+        room = f", room for {outage(survives)}" if survives is not None else ""
         consequence = f"Its messages wait{room}. The pause stays over restarts."
         if word == "resume":
             depth = sum(int(number(row.get("depth")) or 0) for row in rows)
@@ -335,12 +337,8 @@ class Queues(View):
         )
 
     def _state_of(self, kind: str, name: str) -> str:
-        """Return what the figures say, which come by themselves, or else the last answer."""
-        if kind == "uplink":
-            begin = uplink_prefix(name)
-            if told := str(self.session.state.figures.word(begin + "state")):
-                return told
-        for row in self.answer(QUEUES).rows():
+        """Return the state of a queue as the screen shows it."""
+        for row in queue_rows(self.session):
             if row.get("kind") == kind and row.get("name") == name:
                 return text(row.get("state"))
         return ""
@@ -479,7 +477,7 @@ def rules_table() -> Table[Document]:
         Column("RULE", 0, _words_of, _words_of),
         counter("SEEN", 8, "evaluated", amount),
         counter("TOOK", 8, "passed", amount),
-        Column("KEPT", 5, _kept_words, _kept, right=True),
+        Column("PASS", 5, _kept_words, _kept, right=True),
         counter("SAVED", 9, "bytes_saved", size),
         Column("µS", 5, _cost, lambda rule: _counted(rule, "microseconds"), right=True, least=70),
         Column("GOES UP", 20, _bar, least=100),

@@ -2,12 +2,14 @@
 
 import json
 from bisect import bisect_left
+from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
 from tui.line import MUTED, Line, beside, box, line
 from tui.plot import plot, stretched
 from tui.queries import Query, number, query
+from tui.state import GatewayState
 from tui.subject import Subject
 from tui.table import Column, Table, filter_of
 from tui.text import (
@@ -22,7 +24,7 @@ from tui.text import (
     span,
     sparkline,
 )
-from tui.topics import Branch, Topic, TopicTree
+from tui.topics import Branch, Topic, Topics, TopicTree
 from tui.view import Action, View
 
 PAGE = 500
@@ -35,6 +37,8 @@ OLD = 6.0
 """seconds after which what the gateway said of a topic is not shown as if it were so now"""
 EVERY = 1_000
 """milliseconds between two sampled messages of a topic"""
+ANSWERS = 11
+"""answers over which the cost of a `$where` is measured, a second apart"""
 FORMS = ("json", "hex", "text", "difference", "history")
 """how a payload is shown, and what came before it"""
 NO_MEMORY = "remembered_topics"
@@ -58,7 +62,9 @@ class TopicsScreen(View):
         self._known = False
         self._filter = "#"
         self._next = 0
-        self._sorted: tuple[tuple[int, str], list[str]] = ((-1, ""), [])
+        self._sorted: tuple[object, list[str]] = (None, [])
+        self._evaluated: deque[tuple[float, float]] = deque(maxlen=ANSWERS)
+        """when answers came, and how often the `$where` had been evaluated"""
         self._complete = False
         """whether all pages have come, so that what is not in view may wait"""
 
@@ -90,29 +96,62 @@ class TopicsScreen(View):
         limit = min(IN_VIEW, (last - begin) // 10 * 10 + 10)
         return [query("topics", FRESH, match=self._filter, offset=begin, limit=limit)]
 
+    @property
+    def _topics(self) -> Topics:
+        """The topics that are shown: all, or those of messages that passed the `$where`."""
+        state: GatewayState = self.session.state
+        return state.passing if self.where else state.topics
+
+    @property
+    def _key(self) -> object:
+        return self.where, self._topics.revision, self._filter
+
     def _names(self) -> list[str]:
         """Return the topics that pass the filter, in the gateway's order."""
-        topics = self.session.state.topics
-        if self._sorted[0] != (topics.revision, self._filter):
-            names = sorted(each.name for each in topics)
+        if self._sorted[0] != self._key:
+            names = sorted(each.name for each in self._topics)
             if self._filter != "#":
                 from gateway.mqtt.topics import topic_matches
 
                 names = [each for each in names if topic_matches(self._filter, each)]
-            self._sorted = (topics.revision, self._filter), names
+            self._sorted = self._key, names
         return self._sorted[1]
+
+    def _shown(self) -> list[Topic]:
+        """Return the topics that pass the filter, sorted by their names."""
+        found = map(self._topics.get, self._names())
+        return [each for each in found if each is not None]
 
     def _own(self) -> Query:
         return query("client", 1.0, id=self.session.client.client_id)
 
     def _passing(self) -> str:
-        """Return how many messages pass the `$where`, as the gateway has counted them."""
+        """Return how many messages pass the `$where`, and what that costs, as the gateway says."""
         for row in self.answer(self._own()).rows("subscriptions"):
             seen, passed = number(row.get("evaluated")), number(row.get("passed"))
-            if row.get("where") == self.where and seen:
-                part = f"{100 * (passed or 0) / seen:.0f} %"
-                return f" · {amount(int(passed or 0))} of {amount(int(seen))} pass, {part}"
+            if row.get("where") != self.where or not seen:
+                continue
+            part = f"{100 * (passed or 0) / seen:.0f} %"
+            words = f" · {amount(int(passed or 0))} of {amount(int(seen))} pass, {part}"
+            cost = number(row.get("microseconds"))
+            if cost is None:
+                return words
+            words += f" · {cost:.1f} µs a message"
+            each_second = self._evaluations(seen)
+            if each_second is None:
+                return words
+            return f"{words}, {each_second * cost / 10_000:.2g} % of a core"
         return ""
+
+    def _evaluations(self, seen: float) -> float | None:
+        """Return the evaluations a second over the last answers; None before the second."""
+        at = self.answer(self._own()).at
+        if at is None:
+            return None
+        if not self._evaluated or self._evaluated[-1][0] != at:
+            self._evaluated.append((at, seen))
+        (begin, first), (end, last) = self._evaluated[0], self._evaluated[-1]
+        return max(0.0, last - first) / (end - begin) if end > begin else None
 
     def remembered(self) -> bool | None:
         """Return whether the gateway remembers topics; None before it has said so."""
@@ -165,12 +204,12 @@ class TopicsScreen(View):
 
     def draw(self, cells: int, height: int) -> list[Line]:
         """Return the tree."""
-        topics = self.session.state.topics
+        topics = self._shown()
         wanted = None
         if self.table.filter:
             lets_through = filter_of(self.table.filter)
             wanted = frozenset(each.name for each in topics if lets_through(each.name))
-        roots = self._tree.roots(topics)
+        roots = self._tree.make(self._key, topics)
         if not self._known and roots:
             self._known = True
             self._opened |= {branch.path for branch in list(roots.values())[:3]}
@@ -180,7 +219,7 @@ class TopicsScreen(View):
                     parts = each.name.split("/")
                     self._opened |= {"/".join(parts[:n]) for n in range(1, len(parts))}
         words, self.table.filter = self.table.filter, ""
-        self.table.fill(self._tree.visible(topics, self._opened, wanted))
+        self.table.fill(self._tree.visible(self._opened, wanted))
         self.table.filter = words
         shown = len(wanted) if wanted is not None else len(topics)
         title = f"topics {shown:,}" + (f" of {len(topics):,}" if wanted is not None else "")
@@ -191,12 +230,12 @@ class TopicsScreen(View):
         if self._filter != "#":
             heads.append((f" · {printable(self._filter, 60)}", "accent"))
         if self.where:
-            heads.append((f" · $where {printable(self.where, 80)}", "accent"))
             heads.append((self._passing(), "head"))
+            heads.append((f" · $where {printable(self.where, 80)}", "accent"))
         return box(heads, self.table.draw(cells - 4, height - 2), cells, height, self._source())
 
     def _source(self) -> str:
-        topics, answer = self.session.state.topics, self.answer(self._pages())
+        topics, answer = self._topics, self.answer(self._pages())
         if topics.dropped or topics.refused:
             return f"{topics.dropped} more not kept, {topics.refused} too long"
         total = answer.number("total")
@@ -275,13 +314,15 @@ class TopicsScreen(View):
         self.where = text.strip()
         self._next, self._complete = 0, False
         self._known = False
-        self.session.state.topics.clear()
+        self._evaluated.clear()
+        self.session.state.filter(self.where)
 
     def _take_filter(self, text: str) -> None:
         self._filter = text.strip() or "#"
         self._next, self._complete = 0, False
         self._known = False
         self.session.state.topics.clear()
+        self.session.state.passing.clear()
 
     def _clear(self) -> None:
         chosen = self.table.chosen()

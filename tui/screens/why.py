@@ -7,7 +7,7 @@ from tui.figures import uplink_prefix
 from tui.line import MUTED, Line, box
 from tui.queries import EVENTS, STATUS, Document, Query, number, query, text
 from tui.screens.clients import count
-from tui.screens.queues import QUEUES, RULES, key, rate_of, whole
+from tui.screens.queues import QUEUES, RULES, key, queue_rows, rate_of, whole
 from tui.screens.rule import place_of
 from tui.subject import OTHERS, Subject
 from tui.table import Column, Table
@@ -257,7 +257,8 @@ class WhyQueue(Why):
         now = self.session.now
         yield from self.missing(QUEUES)
         answer = self.answer(QUEUES)
-        row = next((each for each in answer.rows() if key(each) == self.subject_name), {})
+        rows = queue_rows(self.session)
+        row = next((each for each in rows if key(each) == self.subject_name), {})
         if answer.at is not None and not row:
             yield Told("state", "there is no such queue now", "warn")
         if self._kind == "uplink":
@@ -271,19 +272,16 @@ class WhyQueue(Why):
         if row and self._kind == "uplink":
             yield from self._room(row)
 
-    def _word(self, name: str, row: Document) -> str:
-        """Return what the figures say of an uplink, which come at once, or the last answer."""
-        figure = self.session.state.figures.word(uplink_prefix(self._own) + name)
-        return figure or text(row.get(name), 240)
-
     def _link(self, row: Document, now: float) -> Iterator[Told]:
-        state = self._word("state", row)
+        state = text(row.get("state"))
         style = "good" if state == "connected" else "warn"
         meant = LINK.get(state, "")
         if state or row:
             yield Told("state", f"{state}: {meant}" if meant else state or "not known", style)
-        if error := self._word("error", row):
+        if error := text(row.get("error"), 240):
             yield Told("because", error, "bad" if state == "disconnected" else "warn")
+        if (attempt := number(row.get("attempt"))) is not None:
+            yield Told("next try", f"in {span(attempt)}")
         subject = f"uplink {self._own}".strip()
         for each in self.answer(EVENTS).rows():
             lasts = each.get("kind") == "link" and each.get("until") is None
@@ -329,9 +327,9 @@ class WhyQueue(Why):
             yield Told("empty in", f"{span(seconds)} at these rates", "good")
 
     def _room(self, row: Document) -> Iterator[Told]:
-        survives = self.answer(STATUS).number("survives_seconds")
-        if survives is not None and self._word("state", row) != "connected":
-            words = f"for {outage(int(survives))}, then the outbox is full"
+        survives = self.session.state.survives(self.answer(STATUS).document)
+        if survives is not None and row.get("state") != "connected":
+            words = f"for {outage(survives)}, then the outbox is full"
             yield Told("room", words if survives else "the outbox is full")
 
 
