@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from gateway.server.transport import peer_name
-from gateway.server.wrapped_transport import WrappedTransport
+from gateway.server.wrapped_transport import PassingConnection
 from gateway.settings.checks import Network
 
 logger = logging.getLogger(__name__)
@@ -95,7 +95,7 @@ def _source_2(data: bytes, size: int) -> Address | None:
     return host, int.from_bytes(data[port : port + 2], "big")
 
 
-class ProxiedConnection(WrappedTransport):
+class ProxiedConnection(PassingConnection):
     """Between a socket and the protocol of a client: the client's address is what a proxy says.
 
     A connection from another address than `proxies`, without a header, or without a whole one
@@ -103,8 +103,7 @@ class ProxiedConnection(WrappedTransport):
     """
 
     def __init__(self, inner: Any, proxies: Sequence[Network], seconds: int) -> None:
-        super().__init__()
-        self._inner = inner
+        super().__init__(inner)
         self._proxies = proxies
         self._seconds = seconds
         self._peer = "unknown"
@@ -133,7 +132,7 @@ class ProxiedConnection(WrappedTransport):
     def data_received(self, data: bytes) -> None:
         """Read the header; pass on what is behind it."""
         if self._header is None:
-            self._inner.data_received(data)
+            super().data_received(data)
             return
         self._header += data
         try:
@@ -152,20 +151,12 @@ class ProxiedConnection(WrappedTransport):
 
     def eof_received(self) -> bool:
         """Pass on the end."""
-        return False if self._header is not None else bool(self._inner.eof_received())
+        return False if self._header is not None else super().eof_received()
 
     def connection_lost(self, error: Exception | None) -> None:
         """End the client, also if it never began."""
         self._end_wait()
-        self._inner.connection_lost(error)
-
-    def pause_writing(self) -> None:
-        """Pass on that the peer reads too slowly."""
-        self._inner.pause_writing()
-
-    def resume_writing(self) -> None:
-        """Pass on that it reads again."""
-        self._inner.resume_writing()
+        super().connection_lost(error)
 
     def _end_wait(self) -> None:
         if self._timer is not None:
@@ -183,40 +174,3 @@ class ProxiedConnection(WrappedTransport):
         if name == "peername" and self._address is not None:
             return self._address
         return super().get_extra_info(name, default)
-
-    @property
-    def max_size(self) -> int:
-        """Bytes that are read at a time."""
-        return cast("int", self._transport.max_size)  # type: ignore[attr-defined]  # as asyncio has it
-
-    @max_size.setter
-    def max_size(self, size: int) -> None:
-        self._transport.max_size = size  # type: ignore[attr-defined]  # as asyncio has it
-
-    def is_closing(self) -> bool:
-        """Return whether it is closed or about to be."""
-        return self._transport.is_closing()
-
-    def is_reading(self) -> bool:
-        """Return whether the socket is read."""
-        return self._transport.is_reading()
-
-    def write(self, data: bytes | bytearray | memoryview) -> None:
-        """Send bytes."""
-        self._transport.write(data)
-
-    def can_write_eof(self) -> bool:
-        """Return whether the socket can be closed for writing alone."""
-        return self._transport.can_write_eof()
-
-    def write_eof(self) -> None:
-        """Close it so."""
-        self._transport.write_eof()
-
-    def close(self) -> None:
-        """Close it once everything is sent."""
-        self._transport.close()
-
-    def abort(self) -> None:
-        """Close it at once."""
-        self._transport.abort()
