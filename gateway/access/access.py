@@ -6,7 +6,7 @@ from weakref import WeakValueDictionary
 
 from gateway.access.acl_file import AclRules
 from gateway.access.rule import NAMES, READ, WRITE, Rule, covers, overlaps, rights
-from gateway.access.topics import DELAY, is_guarded, may_publish, undelayed
+from gateway.access.topics import DELAY, is_guarded, may_publish, mount_prefix, undelayed
 from gateway.mqtt.topics import topic_matches
 
 
@@ -75,7 +75,8 @@ class Access:
     """The rights of a client under a policy, as they were when the policy was queried.
 
     `restricted` is False if all topics are open that are not guarded. `weight` is the cost of
-    evaluating an uncached topic, in some microseconds.
+    evaluating an uncached topic, in some microseconds. With a `prefix`, its mount point, the client
+    has rights on the topics behind that alone.
     """
 
     __slots__ = (
@@ -84,9 +85,11 @@ class Access:
         "_named_patterns",
         "_own",
         "_patterns",
+        "_ruled",
         "_username",
         "local",
         "policy",
+        "prefix",
         "proven",
         "restricted",
         "weight",
@@ -105,6 +108,8 @@ class Access:
         self.local = local
         self.proven = proven
         self.restricted = policy.restricted
+        self._ruled = policy.ruled
+        self.prefix = mount_prefix(policy.mount_point, username, client_id)
         self._username = username
         self._client_id = client_id
         self._patterns = policy.patterns
@@ -124,10 +129,12 @@ class Access:
         if topic.startswith(DELAY):
             later = undelayed(topic)
             return 0 if later.startswith("$") else self.rights(later) & WRITE
+        if self.prefix and not (topic.startswith(self.prefix) and topic != self.prefix):
+            return 0
         dollar = topic.startswith("$")
         if dollar and is_guarded(topic):
             granted = self._guarded_rights(topic)
-        elif self.restricted:
+        elif self._ruled:
             granted, denied = rights(self._own, topic) if self._own else (0, False)
             if granted != ALL and not denied:
                 granted |= self._rights_of_patterns(topic)
@@ -143,8 +150,10 @@ class Access:
         """
         if "+" not in topic_filter and "#" not in topic_filter:
             return bool(self.rights(topic_filter) & READ)
+        if not topic_filter.startswith(self.prefix):
+            return False
         guarded = is_guarded(topic_filter)
-        if self._commands if guarded else not self.restricted:
+        if self._commands if guarded else not self._ruled:
             return True
         rules = self._own if not guarded or self._trusted else ()
         if any(not rule.grants and covers(rule.topic_filter, topic_filter) for rule in rules):
@@ -192,7 +201,7 @@ class Access:
     def _commands(self) -> bool:
         """Whether guarded topics are open without a rule."""
         operator = self._trusted and self._username in self.policy.operators
-        return operator or (self.local and not self.restricted)
+        return operator or (self.local and not self._ruled)
 
     @property
     def _has_wildcard(self) -> bool:
@@ -240,8 +249,9 @@ def rules_of(roles: Iterable[Role], username: str | None) -> list[Rule]:
 class AccessPolicy:
     """The access rules of a listener, which can be replaced while clients are connected.
 
-    `restricted` is whether there are any. Without rules clients may do everything, except for
-    guarded topics, which are for clients of this machine and for `operators`.
+    `ruled` is whether there are any. Without rules clients may do everything, except for guarded
+    topics, which are for clients of this machine and for `operators`. A `mount_point` bounds them
+    to the topics behind it, so that they are `restricted` in any case.
     """
 
     def __init__(
@@ -249,25 +259,31 @@ class AccessPolicy:
         acl: AclRules | None = None,
         roles: Sequence[Role] = (),
         operators: Sequence[str] = (),
+        mount_point: str = "",
     ) -> None:
         self.roles = tuple(roles)
         self.operators = frozenset(operators)
+        self.mount_point = mount_point
         self.replace(acl)
 
     def become(self, other: "AccessPolicy") -> None:
         """Use another policy's rules for every access that is created from now on."""
         self.roles, self.operators = other.roles, other.operators
+        self.mount_point = other.mount_point
         self.replace(other.acl)
 
     def replace(self, acl: AclRules | None) -> None:
         """Use the rules of this file for every access that is created from now on."""
         self.acl = acl
-        self.restricted = acl is not None or bool(self.roles)
+        self.ruled = acl is not None or bool(self.roles)
+        self.restricted = self.ruled or bool(self.mount_point)
         self._users = {} if acl is None else acl.users
         patterns = [] if acl is None else acl.patterns
         self.patterns = Patterns(patterns)
         named = [*patterns, *(rule for role in self.roles for rule in role.rules)]
-        self._names_clients = any("%c" in rule.topic_filter for rule in named)
+        filters = [self.mount_point, *(rule.topic_filter for rule in named)]
+        self._names_clients = any("%c" in each for each in filters)
+        self._names_users = self.ruled or "%u" in self.mount_point
         self._known: WeakValueDictionary[object, Access] = WeakValueDictionary()
 
     def access(self, username: str | None, client_id: str, *, local: bool, proven: bool) -> Access:
@@ -276,7 +292,7 @@ class AccessPolicy:
         `local` is a client of this machine; the user name is `proven` by a password or a
         certificate.
         """
-        if not self.restricted and username not in self.operators:
+        if not self._names_users and username not in self.operators:
             username = None
         if not self._names_clients and "+" not in client_id and "#" not in client_id:
             client_id = ""

@@ -1,5 +1,9 @@
 """The topics that begin with `$`: those that clients may write, and guarded ones."""
 
+from typing import AnyStr
+
+from gateway.mqtt.topics import SHARED_PREFIX
+
 CONTROL = "$CONTROL/tidegate/"
 """Below this are commands and queries to the gateway (docs/configuration.md)."""
 
@@ -30,6 +34,11 @@ STATE = "/state"
 """Prefix and suffix of a client's identifier in the topic where a bridge reports whether it is
 connected. Only the bridge may write it, whatever the rules, as in Mosquitto."""
 
+NOWHERE = "\0"
+"""The mount point of a client that can have none: no topic begins with it."""
+
+_NO_LEVEL = frozenset("/+#")
+
 _NAMING = (LOG, LONGEST, LARGEST, QUEUE_FULL)
 
 
@@ -59,6 +68,38 @@ def delay_of(topic: str) -> int | None:
     if not rest or rest.startswith("$") or not (seconds.isascii() and seconds.isdecimal()):
         return None
     return int(seconds) if len(seconds) < 8 and 1 <= int(seconds) <= MAXIMUM_DELAY else None
+
+
+def mounted(topic: str, prefix: str) -> str:
+    """Return a topic as a client with this mount point means it."""
+    return within(topic, prefix, DELAY)
+
+
+def mounted_filter(topic_filter: str, prefix: str) -> str:
+    """Return a topic filter, which may be shared, as a client with this mount point means it."""
+    return within(topic_filter, prefix, SHARED_PREFIX)
+
+
+def within(topic: AnyStr, prefix: AnyStr, before: AnyStr) -> AnyStr:
+    """Return the topic behind the prefix, which follows `before` and one level more."""
+    if not topic.startswith(before):
+        return prefix + topic
+    end = topic.find(before[-1:], len(before)) + 1
+    # without that level it is wrong, and refused as it is
+    return topic[:end] + prefix + topic[end:] if 0 < end < len(topic) else topic
+
+
+def mount_prefix(mount_point: str, username: str | None, client_id: str) -> str:
+    """Return the mount point of a client; NOWHERE if its names cannot be a part of a topic.
+
+    A `/` in a name would lead into another client's part.
+    """
+    for place, name in (("%u", username or ""), ("%c", client_id)):
+        if place in mount_point and (not name or set(name) & _NO_LEVEL):
+            return NOWHERE
+    prefix = mount_point.replace("%c", "\0").replace("%u", username or "")
+    prefix = prefix.replace("\0", client_id)
+    return NOWHERE if prefix.startswith("$") else prefix
 
 
 def is_guarded(topic: str) -> bool:

@@ -20,18 +20,18 @@ MAXIMUM_ROLES = 1_000
 
 
 def access_policies(configuration: Configuration) -> list[AccessPolicy]:
-    """Return the policy of each listener; those with the same rules share one.
+    """Return the policy of each listener; those with the same rules and mount point share one.
 
     Raises ConfigurationError at the first rule that cannot be used.
     """
     operators, roles = configuration.access.operators, _roles(configuration)
-    shared: dict[tuple[str | None, bool], AccessPolicy] = {}
+    shared: dict[tuple[str | None, bool, str], AccessPolicy] = {}
     policies = []
     for listener in configuration.listeners:
-        key = (listener.acl_file, _is_private(listener))
+        key = (listener.acl_file, _is_private(listener), listener.mount_point or "")
         if key not in shared:
             acl = complete(read_acl(listener))
-            shared[key] = AccessPolicy(acl, () if key[1] else roles, operators)
+            shared[key] = AccessPolicy(acl, () if key[1] else roles, operators, key[2])
         policies.append(shared[key])
     return policies
 

@@ -391,6 +391,11 @@ class ClientTransport:
         return "" if self._client is None else self._client.peer
 
     @property
+    def client(self) -> Client | None:
+        """The broker's client, None before the connection has begun and after its end."""
+        return self._client
+
+    @property
     def username(self) -> str | None:
         """The user name that the client logged in with, None without one."""
         session = None if self._client is None else self._client.session

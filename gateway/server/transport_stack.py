@@ -1,4 +1,4 @@
-"""The layers between a socket and a client of one listener: TLS, WebSocket, both or none."""
+"""The layers between a socket and a client of one listener, as far as it has them."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -50,11 +50,13 @@ class TransportStack:
         self._websocket = load_websocket() if settings.websocket else None
         self._terms = _terms(settings)
         self._proxies = settings.proxy_protocol_from if settings.proxy_protocol else ()
+        self._mounts = settings.mount_point is not None
 
     @property
     def none(self) -> bool:
         """True if the socket talks to the client directly."""
-        return self.tls is None and self._websocket is None and not self._proxies
+        layers = (self.tls, self._websocket, self._proxies or None, self._mounts or None)
+        return all(layer is None for layer in layers)
 
     @property
     def occupied(self) -> int:
@@ -72,6 +74,10 @@ class TransportStack:
         return ProxiedConnection(inner, self._proxies, self.connect_timeout)
 
     def _around(self, client: Any) -> Any:
+        if self._mounts:
+            from gateway.server.mounted import MountedConnection
+
+            client = MountedConnection(client)
         if self._websocket is not None and self._terms is not None:
             client = self._websocket(client, self.maximum_packet_size, self._terms, self._counters)
         if self.tls is None:

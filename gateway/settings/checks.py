@@ -338,6 +338,25 @@ def plain_topic(value: object) -> str:
     return value
 
 
+LONGEST_MOUNT_POINT = 200
+"""Bytes: each topic of a client becomes longer by that."""
+
+
+@check("the beginning of topics", type="string", pattern="^[^$+#][^+#]*$")
+def mount_point(value: object) -> str:
+    """Accept what is put in front of each topic of a client; %u and %c are its names."""
+    allowed = (
+        f"1 to {LONGEST_MOUNT_POINT} bytes without + and #, not beginning with $; % only as %u, "
+        "the user name, and %c, the client identifier"
+    )
+    if not isinstance(value, str) or not 0 < len(value.encode()) <= LONGEST_MOUNT_POINT:
+        raise ValueError(allowed)
+    plain = value.replace("%u", "").replace("%c", "")
+    if value[0] == "$" or set(plain) & set("+#%\0"):
+        raise ValueError(allowed)
+    return value
+
+
 @check("the beginning of a topic", type="string", pattern="^[^$+#][^+#]*$")
 def topic_beginning(value: object) -> str:
     """Accept a prefix of topics that clients publish to."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from gateway.settings.checks import (
     Network,
     boolean,
+    mount_point,
     networks,
     number,
     one_of,
@@ -49,6 +50,10 @@ PROOFS = frozenset({"password_file", "client_ca", "allow_anonymous"})
 """Beyond loopback one of these keys must say who may connect."""
 
 
+NAMES = frozenset({"password_file", "tls_identity"})
+"""One of these keys proves a user name."""
+
+
 @dataclass(frozen=True, slots=True)
 class ListenerSettings:
     """Where clients connect, and their limits; without any, 127.0.0.1:1883.
@@ -83,6 +88,13 @@ class ListenerSettings:
     acl_file: str | None = key(
         readable_file,
         "[access rules](access.md) in Mosquitto's syntax: who may read and write which topics",
+        None,
+    )
+    mount_point: str | None = key(
+        mount_point,
+        "put in front of each topic of the clients here, and removed from what they get: "
+        "[they see that part of the topics alone](access.md#mount-points). `%u` is the "
+        "client's user name, `%c` its client identifier",
         None,
     )
     path: str | None = key(
@@ -217,6 +229,9 @@ class ListenerSettings:
         for name, needed in NEEDS:
             if name in given and not getattr(self, needed):
                 yield name, getattr(self, name), f"only together with {needed}"
+        if "%u" in (self.mount_point or "") and not given & NAMES:
+            needed = " or ".join(sorted(NAMES))
+            yield "mount_point", self.mount_point, f"%u only together with {needed}"
         for name, other in EXCLUDES:
             if {name, other} <= given:
                 yield name, getattr(self, name), f"either {name} or {other}, not both"

@@ -1,6 +1,7 @@
 import gc
 from random import Random
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -254,6 +255,69 @@ def test_who_may_write_a_topic_may_write_it_later_and_no_other() -> None:
         assert ada.rights(f"$delay/5/{topic}") == expected, topic
     assert access(None).rights("$delay/5/a") == WRITE
     assert access(None).rights("$delay/5/" * 10_000 + "a") == 0
+
+
+MOUNTED = """\
+user anna
+topic readwrite dev/c/open/#
+topic read other/#
+pattern write dev/%c/up
+"""
+
+
+@pytest.mark.parametrize(
+    ("mount_point", "username", "acl", "topic", "expected"),
+    [
+        ("dev/", None, None, "dev/x", BOTH),
+        ("dev/", None, None, "dev//", BOTH),
+        ("dev/", None, None, "dev/$SYS/x", BOTH),
+        ("dev/", None, None, "dev", 0),
+        ("dev/", None, None, "dev/", 0),
+        ("dev/", None, None, "devil/x", 0),
+        ("dev/", None, None, "x", 0),
+        ("dev/", None, None, "$SYS/broker/uptime", 0),
+        ("dev/", "olga", None, UPLINK, 0),
+        ("dev/", None, None, "$delay/5/dev/x", WRITE),
+        ("dev/", None, None, "$delay/5/x", 0),
+        ("dev", None, None, "devil", BOTH),
+        ("dev/%c/", None, None, "dev/c/x", BOTH),
+        ("dev/%c/", None, None, "dev/d/x", 0),
+        ("%u/%c/", "anna", None, "anna/c/x", BOTH),
+        ("%u/%c/", "bob", None, "anna/c/x", 0),
+        ("%u/", "%c", None, "%c/x", BOTH),
+        ("%u/", "a/b", None, "a/b/x", 0),
+        ("%u/", "+", None, "+/x", 0),
+        ("%u/", None, None, "/x", 0),
+        ("%u/", "$SYS", None, "$SYS/x", 0),
+        ("dev/c/", "anna", MOUNTED, "dev/c/open/1", BOTH),
+        ("dev/c/", "anna", MOUNTED, "dev/c/up", WRITE),
+        ("dev/c/", "anna", MOUNTED, "dev/c/down", 0),
+        ("dev/c/", "anna", MOUNTED, "other/1", 0),
+    ],
+)
+def test_rights_with_a_mount_point(
+    mount_point: str, username: str | None, acl: str | None, topic: str, expected: int
+) -> None:
+    policy = AccessPolicy(
+        None if acl is None else parse(acl), operators=["olga"], mount_point=mount_point
+    )
+    client = policy.access(username, "c", local=True, proven=True)
+    assert policy.restricted
+    assert client.restricted
+    assert client.rights(topic) == expected
+    assert not client.may_subscribe("#")
+    if not topic.startswith("$delay"):
+        assert client.may_subscribe(topic) == bool(expected & READ)
+
+
+def test_clients_of_one_mount_point_have_the_same_access() -> None:
+    policy = AccessPolicy(mount_point="dev/")
+    one, two = (policy.access(each, each, local=False, proven=True) for each in ("a", "b"))
+    assert one is two
+    policy.become(AccessPolicy(mount_point="%u/"))
+    one, two = (policy.access(each, "c", local=False, proven=True) for each in ("a", "b"))
+    assert (one.prefix, two.prefix) == ("a/", "b/")
+    assert policy.access("a", "d", local=False, proven=True) is one
 
 
 LEVELS = st.lists(st.sampled_from(("a", "b", "$x", "+", "%c", "x%u", "")), min_size=1, max_size=4)

@@ -62,6 +62,22 @@ MISTAKES: list[tuple[str, str, object, str]] = [
         True,
         "only together with proxy_protocol_from",
     ),
+    *(
+        (
+            f"[[listener]]\nmount_point = {value!r}",
+            "listener[0].mount_point",
+            value,
+            "1 to 200 bytes without + and #, not beginning with $; % only as %u",
+        )
+        for value in ("", "+/", "a/#", "$SYS/", "%x/", "a%", "ä" * 101, "x" * 201)
+    ),
+    ('[[listener]]\nmount_point = "a\\u0000"', "listener[0].mount_point", "a\0", "1 to 200 bytes"),
+    (
+        "[[listener]]\nmount_point = '%u/'",
+        "listener[0].mount_point",
+        "%u/",
+        "%u only together with password_file or tls_identity",
+    ),
     (
         "[[retained_expiry]]\ntopic = 'a/#'\nmaximum = 0",
         "retained_expiry[0].maximum",

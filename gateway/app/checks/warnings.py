@@ -65,6 +65,12 @@ def door_warnings(configuration: Configuration) -> Iterator[str]:
         key = f"listener[{index}]"
         if listener.websocket:
             yield from _of_websocket(key, listener)
+        if listener.mount_point is not None and not listener.mount_point.endswith("/"):
+            whole = f"{listener.mount_point}a"
+            yield (
+                f'{key}.mount_point: topic "a" of a client becomes "{whole}", and it cannot'
+                f' subscribe to #: write "{listener.mount_point}/" for a level of its own'
+            )
         if _hears_passwords(listener):
             yield (
                 f"{key}.password_file: passwords cross the network as they are at {listener.host}:"

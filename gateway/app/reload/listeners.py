@@ -102,7 +102,11 @@ class ListenersPart:
                 found.append((changed, policy, listener.connections.access))
         reused: dict[AccessPolicy, AccessPolicy] = {}
         for _, policy, before in sorted(found, key=lambda each: each[0]):
-            if policy not in reused and before not in reused.values():
+            if (
+                policy not in reused
+                and before not in reused.values()
+                and policy.mount_point == before.mount_point  # its clients must connect again
+            ):
                 reused[policy] = before
         return [reused.get(policy, policy) for policy in fresh]
 
@@ -176,6 +180,7 @@ def _terms(settings: ListenerSettings) -> tuple[object, ...]:
     return (
         settings.websocket,
         settings.proxy_protocol,
+        settings.mount_point,
         settings.tls_certificate is None,
         settings.client_ca,
         settings.tls_identity,

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from gateway.access.rule import WRITE
-from gateway.access.topics import is_state_of
+from gateway.access.topics import NOWHERE, is_state_of
 from gateway.broker.access import access_of, is_owner, origin_of
 from gateway.broker.client import SHOWN, Client, user_of
 from gateway.broker.own_names import is_own_name
@@ -26,7 +26,8 @@ class Refusal(NamedTuple):
 def examine(state: State, client: Client, packet: Connect) -> Refusal | None:
     """Return why an authenticated client is refused, None if it is accepted."""
     return (
-        _examine_owner(state, client, packet)
+        _examine_mount_point(client, packet)
+        or _examine_owner(state, client, packet)
         or _examine_will(state, client, packet)
         or _examine_session(state, client, packet)
     )
@@ -73,6 +74,17 @@ def _may_be_assigned(packet: Connect) -> bool:
     if packet.protocol_version == MQTT_3_1_1:
         return packet.clean_start  # [MQTT-3.1.3-8] of MQTT 3.1.1
     return packet.protocol_version == MQTT_5
+
+
+def _examine_mount_point(client: Client, packet: Connect) -> Refusal | None:
+    """Refuse a client whose names cannot be a part of the listener's mount point."""
+    if not client.info.access.mount_point or access_of(client, packet).prefix != NOWHERE:
+        return None
+    reason = (
+        f"the mount point {client.info.access.mount_point!r} needs a name that is not empty and "
+        "has no /, + or #"
+    )
+    return Refusal(ReasonCode.CLIENT_IDENTIFIER_NOT_VALID, reason)
 
 
 def _examine_owner(state: State, client: Client, packet: Connect) -> Refusal | None:

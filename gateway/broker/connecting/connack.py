@@ -4,7 +4,8 @@ import logging
 from dataclasses import replace
 from functools import lru_cache
 
-from gateway.broker.access import grant, is_owner, origin_of
+from gateway.access.topics import mounted
+from gateway.broker.access import access_of, grant, is_owner, origin_of
 from gateway.broker.client import SHOWN, Client, user_of
 from gateway.broker.connecting.admission import (
     Refusal,
@@ -28,6 +29,7 @@ from gateway.mqtt.connection import Connection
 from gateway.mqtt.packets import MQTT_3_1, MQTT_3_1_1, MQTT_5, ConnAck, Connect
 from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.mqtt.reason_codes import ReasonCode
+from gateway.mqtt.topics import split_shared
 from gateway.session.inflight import MAXIMUM_PACKET_ID
 from gateway.settings.broker import BrokerSettings
 
@@ -56,9 +58,17 @@ def admit(
     """
     if packet.client_id in state.sessions:
         catch_up(state.deadlines, packet.client_id, instant)
+    assigned = not packet.client_id
+    if assigned:
+        packet.client_id = state.new_client_id()
+    prefix = access_of(client, packet).prefix if client.info.access.mount_point else ""
+    if prefix and packet.will is not None:
+        packet.will.topic = mounted(packet.will.topic, prefix)
     refusal = examine(state, client, packet)
     if refusal is None:
-        _accept(state, client, packet, instant, authentication_data)
+        if prefix:
+            _end_of_another_mount_point(state, client, packet, prefix, instant)
+        _accept(state, client, packet, instant, authentication_data, assigned=assigned)
     else:
         refuse(state, client, packet, refusal)
 
@@ -81,10 +91,9 @@ def _accept(
     packet: Connect,
     instant: Instant,
     authentication_data: bytes | None,
+    *,
+    assigned: bool,
 ) -> None:
-    assigned = not packet.client_id
-    if assigned:
-        packet.client_id = state.new_client_id()
     before = state.pending_changes
     take_over(state, packet.client_id, instant)
     _end_of_another_user(state, client, packet, instant)
@@ -105,7 +114,8 @@ def _accept(
     )
     session.attach(client.connection, packet.properties.receive_maximum or MAXIMUM_PACKET_ID)
     client.session = session
-    client.connection.framer.maximum_packet_size = state.packet_size(client.info)
+    longer = len(session.granted.prefix.encode())
+    client.connection.framer.maximum_packet_size = state.packet_size(client.info) + longer
     _allow_aliases(state, client.connection, packet)
     client.keep_alive = _keep_alive(client, packet)
     state.clients[session.client_id] = client
@@ -138,6 +148,25 @@ def _end_of_another_user(state: State, client: Client, packet: Connect, instant:
     who, user = packet.client_id[:SHOWN], user_of(packet.username)
     logger.warning(line, who, user, client.peer, owner, waiting)
     end(state, session, instant)
+
+
+def _end_of_another_mount_point(
+    state: State, client: Client, packet: Connect, prefix: str, instant: Instant
+) -> None:
+    """End the client's session if it has subscriptions outside its present mount point.
+
+    They would bring nothing, and the client would not subscribe again.
+    """
+    session = state.sessions.get(packet.client_id)
+    if session is None:
+        return
+    router = state.router
+    filters = (router.subscription(number).topic_filter for number in router.numbers(session))
+    if any(not split_shared(each)[1].startswith(prefix) for each in filters):
+        line = "client %r at %s ends its session, which is one of another mount point"
+        logger.warning(line, packet.client_id[:SHOWN], client.peer)
+        take_over(state, packet.client_id, instant)
+        end(state, session, instant)
 
 
 def _allow_aliases(state: State, connection: Connection, packet: Connect) -> None:

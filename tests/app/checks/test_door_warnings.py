@@ -85,3 +85,9 @@ def test_uplinks_that_are_not_encrypted() -> None:
     assert of(url="mqtts://fleet", ca="ca", password="p") == []
     assert of(url="mqtt://localhost", password="p") == []
     assert of(url="mqtt://fleet") == of() == []
+
+
+def test_a_mount_point_inside_a_level() -> None:
+    assert warned(ListenerSettings(mount_point="site/")) == []
+    (warning,) = warned(ListenerSettings(mount_point="site"))
+    assert 'topic "a" of a client becomes "sitea"' in warning
