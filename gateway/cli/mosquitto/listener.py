@@ -5,6 +5,7 @@ from typing import Any
 
 from gateway.cli.mosquitto.bridge import NoPlaceError, is_true, whole
 from gateway.cli.mosquitto.lines import Line
+from gateway.settings.checks import mount_point
 
 Table = dict[str, Any]
 
@@ -21,6 +22,9 @@ KEEP_ALIVE = "max_keepalive"
 
 PORT = 1883
 
+PROXIES = ("127.0.0.1", "::1")
+"""Mosquitto believes everybody's PROXY header."""
+
 
 @dataclass(slots=True)
 class Listener:
@@ -35,6 +39,7 @@ class Listener:
     security: Table = field(default_factory=dict)
     authority: Line | None = None
     needs_certificate: bool = False
+    proxied: Line | None = None
 
     @classmethod
     def of(cls, line: Line) -> "Listener":
@@ -67,6 +72,10 @@ class Listener:
             self.domain = value
         elif option == "protocol":
             self._protocol(line)
+        elif option == "mount_point":
+            self._mount_point(line)
+        elif option == "enable_proxy_protocol":
+            self._proxied(line)
         elif option == "websockets_origin":
             self.keys.setdefault("websocket_origins", []).append(value)
         else:
@@ -80,6 +89,19 @@ class Listener:
             self.keys.setdefault("websocket_origins", [])
         elif line.value != "mqtt":
             raise NoPlaceError("mqtt or websockets")
+
+    def _mount_point(self, line: Line) -> None:
+        try:
+            self.keys["mount_point"] = mount_point(line.value)
+        except ValueError as error:
+            raise NoPlaceError(str(error)) from error
+
+    def _proxied(self, line: Line) -> None:
+        if line.value not in ("1", "2", "0", "true", "false"):
+            raise NoPlaceError("the version of the PROXY protocol, 1 or 2")
+        if self.path:
+            raise NoPlaceError("a Unix socket has no proxy in front")
+        self.proxied = line if line.value not in ("0", "false") else None
 
     def table(self, shared: Table, *, local_only: bool) -> tuple[Table, list[tuple[Line, str]]]:
         """Return the `[[listener]]`, with the `shared` keys, and lines without an equivalent.
@@ -96,6 +118,10 @@ class Listener:
         elif self.authority is not None:
             why = "needless: client certificates are asked for with require_certificate alone"
             left.append((self.authority, why))
+        if self.proxied is not None:
+            table |= {"proxy_protocol": True, "proxy_protocol_from": list(PROXIES)}
+            why = "proxy_protocol_from has this machine alone: name the addresses of your proxies"
+            left.append((self.proxied, why))
         security = shared | self.security
         if KEEP_ALIVE in security:
             table["maximum_keep_alive"] = security[KEEP_ALIVE]

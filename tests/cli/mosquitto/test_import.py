@@ -113,6 +113,19 @@ def test_the_longest_keep_alive_is_for_all_listeners(tmp_path: Path, authority: 
     assert [table["maximum_keep_alive"] for _, table in conversion.listeners] == ["600s"] * 4
 
 
+def test_mount_points_and_proxies_are_those_of_their_listener(
+    tmp_path: Path, authority: Authority
+) -> None:
+    conversion = Conversion(_file(tmp_path, "several_listeners.conf", authority))
+    tables = [table for _, table in conversion.listeners]
+    assert [each.get("mount_point") for each in tables] == [None, "plants/", None, None]
+    assert [each.get("proxy_protocol") for each in tables] == [None, None, True, None]
+    assert tables[2]["proxy_protocol_from"] == ["127.0.0.1", "::1"]
+    left = {line.option: (why, differs) for line, why, differs in conversion.left}
+    assert "name the addresses of your proxies" in left["enable_proxy_protocol"][0]
+    assert left["retain_expiry_interval"] == (NEEDLESS["retain_expiry_interval"], False)
+
+
 def test_passwords_go_into_files_that_others_cannot_read(
     tmp_path: Path, authority: Authority
 ) -> None:
@@ -152,6 +165,7 @@ SAMPLES = {
     "cleansession": "true",
     "connection": "other",
     "connection_messages": "false",
+    "enable_proxy_protocol": "2",
     "listener": "1884 127.0.0.1",
     "log_type": "debug",
     "notification_topic": "links/x",
@@ -209,6 +223,10 @@ def test_no_line_is_dropped_silently(tmp_path: Path, option: str) -> None:
         ("connection x\naddress a\nrestart_timeout soon\n", "restart_timeout BASE [CAP]"),
         ("connection x\naddress a\nnotification_topic $SYS/x\n", "nobody writes below $"),
         ("connection x\n", "a bridge without an address"),
+        ("listener 1883\nmount_point a/+/\n", "without + and #"),
+        ("listener 1883\nmount_point $SYS/\n", "not beginning with $"),
+        ("listener 1883\nenable_proxy_protocol yes\n", "1 or 2"),
+        ("listener 0 /tmp/x\nenable_proxy_protocol 2\n", "a Unix socket has no proxy"),
         ("no_such_option 1\n", "an option that is not known here"),
     ],
 )
