@@ -130,6 +130,10 @@ class Down:
             for topic, rule in self._rules
         ]
 
+    def wants(self, topic: str) -> bool:
+        """Return whether a rule brings messages of the topic down."""
+        return any(topic_matches(topic_filter, topic) for topic_filter, _ in self._rules)
+
     def receive(self, publish: Publish, acknowledge: Callable[[], None], *, resumed: bool) -> None:
         """Accept a message of a connection; `resumed` means that its session existed before."""
         value = _hash_of(publish)

@@ -127,6 +127,56 @@ def test_it_is_brought_up_again_on_request(tmp_path: Path, fleet: Mosquitto) -> 
     gateway.kill()
 
 
+OWN = RULE.format(topic="house/#").replace('target = "{topic}"\n', "")
+"""A rule whose topics at the fleet are this gateway's alone, so that they can be compared."""
+
+
+@pytest.mark.parametrize("restart", [False, True])
+def test_a_comparison_ends_with_its_link(tmp_path: Path, restart: bool) -> None:
+    """Its subscription does not stay in the session at the fleet, whatever ends the link."""
+    fleet = Mosquitto(tmp_path, "log_type all\n")
+    fleet.start()
+
+    def said(line: str) -> bool:
+        return line in (tmp_path / "mosquitto" / "log").read_text()
+
+    down = '[[uplink.down]]\ntopic = "commands/#"\nlocal = "{topic}"\n'
+    gateway = GatewayProcess(tmp_path, _config(fleet.port, OWN, down)).start()
+    until(lambda: "connected" in gateway.log(), "the link is up", gateway.log)
+    url = f"mqtt://127.0.0.1:{gateway.port}"
+    done = tidegate("uplink", "retained", url)
+    assert done.returncode == 0, done.stderr
+    until(lambda: said("tidegate-barn 0 tidegate/barn/data/#"), "it compares", gateway.log)
+    assert not said("Received UNSUBSCRIBE")
+    if restart:
+        gateway.kill()
+        gateway.start()
+    else:
+        for action in ("pause", "resume"):
+            assert tidegate("uplink", action, url).returncode == 0
+    until(lambda: said("Received UNSUBSCRIBE from tidegate-barn"), "it ends", gateway.log)
+    gateway.kill()
+    fleet.kill()
+
+
+def test_a_comparison_takes_nothing_from_what_comes_down(tmp_path: Path, fleet: Mosquitto) -> None:
+    down = '[[uplink.down]]\ntopic = "tidegate/barn/data/#"\nlocal = "came/{4+}"\n'
+    gateway = GatewayProcess(tmp_path, _config(fleet.port, OWN, down)).start()
+    local = FleetCollector(gateway.port, "came/#", "local")
+    other = FleetCollector(fleet.port, "tidegate/barn/data/#", "other")
+    _publish(gateway, ("house/a", b"1"))
+    until(lambda: len(other.received) == 1, "it is up", gateway.log)
+    other.publish("tidegate/barn/data/house/gone", b"left", retain=True)
+    done = tidegate("uplink", "retained", f"mqtt://127.0.0.1:{gateway.port}")
+    assert done.returncode == 0, done.stderr
+    until(lambda: other.received[-1].payload == b"", "what is not here is cleared", gateway.log)
+    other.publish("tidegate/barn/data/house/b", b"live", retain=True)
+    until(lambda: any(each.payload == b"live" for each in local.received), "down", gateway.log)
+    for each in (local, other):
+        each.close()
+    gateway.kill()
+
+
 def test_what_waited_for_the_link_does_not_take_the_place_of_something_newer(
     tmp_path: Path, fleet: Mosquitto
 ) -> None:

@@ -4,14 +4,16 @@ import asyncio
 import json
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 from urllib.parse import urlsplit
 
 from gateway.mqtt.packets import Publish, SubscriptionRequest, Will
 from gateway.settings.uplink import AUTO, MQTT_3_1_1, MQTT_5, UplinkSettings
 from gateway.uplink.context import (
     RECALL_TOPIC,
+    Requests,
     UplinkContext,
 )
 from gateway.uplink.destination import Link, removals_on_disk
@@ -210,7 +212,11 @@ class FleetDestination:
         if requests.recall is not None and publish.topic == self._settings.topic(RECALL_TOPIC):
             if not publish.retain:
                 requests.recall(publish.payload)
-        elif requests.retained is not None and requests.retained.compare(publish):
+        elif (
+            requests.retained is not None
+            and requests.retained.compare(publish)
+            and not (requests.down is not None and requests.down.wants(publish.topic))
+        ):
             pass
         elif requests.down is not None:
             requests.down.receive(publish, acknowledge, resumed=client.session_present)
@@ -231,9 +237,9 @@ class FleetDestination:
         for suspect in self._session.suspects.held:
             client.packet_identifiers.hold(suspect.mid)
         sender = Sender(self._context, self._pacing, publisher, limits, inflight, self._session)
-        self._subscribe(
-            client
-        )  # ahead of the status: a reader of "online" may send a request at once
+        subscriptions = Subscriptions(client, self._context.requests, self._settings)
+        # ahead of the status: a reader of "online" may send a request at once
+        subscriptions.begin()
         if self._settings.announces and not self._session.suspects.holds_status:
             publisher.status(self._status("online"))
         link.connected()
@@ -245,7 +251,7 @@ class FleetDestination:
         inflight.live = writes.begin_live(sender, self._context.uplink)
         retained = self._context.requests.retained
         if retained is not None:
-            retained.connected(self._settings, client, present=client.session_present)
+            retained.connected(self._settings, subscriptions, present=client.session_present)
         try:
             await self._keep_sending(client, inflight, link, sender)
         finally:
@@ -254,25 +260,6 @@ class FleetDestination:
             writes.end_live(self._context.uplink)
             inflight.live = None
             client.on_read = partial(_answered, client, inflight, link, None)
-
-    def _subscribe(self, client: FleetClient) -> None:
-        """Subscribe to the fleet's messages, and unsubscribe what an earlier connection wanted."""
-        requests = self._context.requests
-        wanted: list[list[SubscriptionRequest]] = []
-        if requests.recall is not None:
-            wanted.append([SubscriptionRequest(self._settings.topic(RECALL_TOPIC), 1)])
-        if requests.down is not None:
-            wanted.append(requests.down.subscriptions)
-        topics = {each.topic_filter for many in wanted for each in many}
-        subscribed = requests.subscribed
-        gone = subscribed.topics - topics
-        if not client.session_present:
-            subscribed.discard(gone)
-        elif gone:
-            client.unsubscribe(*sorted(gone), on_done=partial(subscribed.discard, gone))
-        subscribed.add(topics)
-        for each in wanted:
-            client.subscribe(*each)
 
     async def _keep_sending(
         self, client: FleetClient, inflight: Inflight, link: Link, sender: Sender
@@ -323,6 +310,73 @@ class FleetDestination:
             return said.encode()
         status = {"state": state, "epoch": settings.epoch, "version": settings.version}
         return json.dumps(status, separators=(",", ":")).encode()
+
+
+class Subscribing(Protocol):
+    """A connection that subscribes."""
+
+    @property
+    def session_present(self) -> bool:
+        """Whether the fleet's broker has a session of the gateway."""
+        ...
+
+    def subscribe(self, *requests: SubscriptionRequest) -> None:
+        """Subscribe."""
+        ...
+
+    def unsubscribe(self, *topic_filters: str, on_done: Callable[[], None]) -> None:
+        """Unsubscribe."""
+        ...
+
+    def flush(self) -> None:
+        """Send the requests."""
+        ...
+
+
+class Subscriptions:
+    """A connection's subscriptions, noted on disk until they end.
+
+    So the next connection ends those that it does not want, whatever ended this one.
+    """
+
+    def __init__(self, client: Subscribing, requests: Requests, settings: UplinkSettings) -> None:
+        self._client = client
+        self._noted = requests.subscribed
+        recall, down = requests.recall, requests.down
+        self._packets = [
+            [] if recall is None else [SubscriptionRequest(settings.topic(RECALL_TOPIC), 1)],
+            [] if down is None else down.subscriptions,
+        ]
+        self._wanted = {each.topic_filter: each for many in self._packets for each in many}
+
+    def begin(self) -> None:
+        """Subscribe to the fleet's messages, and unsubscribe what an earlier connection wanted."""
+        gone = self._noted.topics - self._wanted.keys()
+        if not self._client.session_present:
+            self._noted.discard(gone)
+        else:
+            self.unsubscribe(*gone)
+        self._noted.add(self._wanted)
+        for each in self._packets:
+            if each:
+                self._client.subscribe(*each)
+
+    def subscribe(self, *requests: SubscriptionRequest) -> None:
+        """Subscribe for a while, and get what is retained; what is wanted stays as it is."""
+        asked = [self._wanted.get(each.topic_filter, each) for each in requests]
+        self._noted.add(each.topic_filter for each in asked)
+        self._client.subscribe(*(replace(each, retain_handling=0) for each in asked))
+
+    def unsubscribe(self, *topic_filters: str) -> None:
+        """Unsubscribe what is not wanted."""
+        gone = {*topic_filters} - self._wanted.keys()
+        if gone:
+            done = partial(self._noted.discard, gone)
+            self._client.unsubscribe(*sorted(gone), on_done=done)
+
+    def flush(self) -> None:
+        """Send the requests."""
+        self._client.flush()
 
 
 def _receive(client: FleetClient, inflight: Inflight, link: Link) -> None:
