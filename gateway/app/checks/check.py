@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from importlib.util import find_spec
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from gateway.config.configuration import Configuration
 from gateway.config.errors import ConfigurationError, raise_all
 from gateway.config.named_file import PREFIX, open_named, secret_path
 from gateway.config.values import values_of
+from gateway.extras import how_to_install
 from gateway.mqtt.errors import MqttError
 from gateway.mqtt.topics import SHARED_PREFIX, check_topic_filter, topic_matches
 from gateway.settings import checks
@@ -266,6 +268,21 @@ def _window(text: str) -> None:
     parse_window(text)
 
 
+def _proxy(_: str) -> None:
+    _installed("python_socks", "proxy")
+
+
+def _fleet_url(url: str) -> None:
+    if url.startswith(("ws://", "wss://")):
+        _installed("websockets", "websocket")
+
+
+def _installed(module: str, extra: str) -> None:
+    """Raise ValueError if the packages of an extra are missing, without loading them."""
+    if find_spec(module) is None:
+        raise ValueError(f"it needs its extra: {how_to_install(extra)}")
+
+
 def rules_without_topic(configuration: Configuration) -> Iterator[ConfigurationError]:
     """Yield the rules whose shortest topic at the fleet is too long for one of their uplinks."""
     uplinks = configuration.uplinks
@@ -310,5 +327,7 @@ MEANINGS: dict[Check[Any], Callable[[str], None]] = {
     checks.expression: _expression,
     checks.rule_expression: _rule_expression,
     checks.windows: _window,
+    checks.proxy_url: _proxy,
+    checks.fleet_urls: _fleet_url,
 }
 """Checks of values by kind; each raises ValueError with what is allowed."""

@@ -2,10 +2,12 @@ from pathlib import Path
 
 import pytest
 
+from gateway.app.checks import check as check_module
 from gateway.app.checks.check import check_configuration
 from gateway.cli.main import main
 from gateway.config.errors import ConfigurationError
 from gateway.config.load import load, read
+from gateway.extras import how_to_install
 
 
 def check(folder: Path, text: str) -> None:
@@ -219,6 +221,26 @@ def test_two_listeners_at_one_address(tmp_path: Path, first: str, second: str, t
     with pytest.raises(ConfigurationError, match="no other listener has") as raised:
         check(tmp_path, text)
     assert raised.value.key in ("listener[1].port", "listener[1].path")
+
+
+@pytest.mark.parametrize(
+    ("keys", "key", "module", "extra"),
+    [
+        ("url = 'mqtt://a'\nproxy = 'socks5://b:1080'", "uplink.proxy", "python_socks", "proxy"),
+        ("url = 'ws://a'", "uplink.url[0]", "websockets", "websocket"),
+        ("url = ['mqtt://a', 'wss://b']", "uplink.url[1]", "websockets", "websocket"),
+    ],
+)
+def test_an_extra_that_is_missing_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keys: str, key: str, module: str, extra: str
+) -> None:
+    text = f"[gateway]\nid = 'a'\n[uplink]\n{keys}\n"
+    check(tmp_path, text)
+    monkeypatch.setattr(check_module, "find_spec", lambda name: None if name == module else name)
+    with pytest.raises(ConfigurationError) as raised:
+        check(tmp_path, text)
+    assert raised.value.key == key
+    assert how_to_install(extra) in raised.value.allowed
 
 
 def test_two_bridges_at_one_port(tmp_path: Path) -> None:
