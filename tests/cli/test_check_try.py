@@ -192,10 +192,11 @@ def test_a_port_without_tls_is_named(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 @pytest.mark.mosquitto
 def test_each_of_several_addresses_is_tried(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fleet = Mosquitto(tmp_path)
     fleet.start()
+    monkeypatch.setattr("gateway.cli.check_try.socket_url", lambda: "mqtt+unix:///x.sock")
     dead, path = free_port(), tmp_path / "gateway.toml"
     path.write_text(
         f'[uplink]\nurl = ["mqtt://127.0.0.1:{dead}", "mqtt://127.0.0.1:{fleet.port}"]\n'
@@ -204,6 +205,7 @@ def test_each_of_several_addresses_is_tried(
     said = capsys.readouterr().out
     assert f"fails: mqtt://127.0.0.1:{dead}: " in said
     assert f"mqtt://127.0.0.1:{fleet.port}: connected with MQTT 5" in said
+    assert said.count("a gateway runs here: tried as ") == 1
     fleet.kill()
 
 

@@ -45,9 +45,12 @@ def try_uplinks(configuration: Configuration, *, running: bool) -> list[Trial]:
     placed = rules_of(configuration.uplinks)
     for index, table in enumerate(configuration.uplinks):
         rules = [each for each in placed if index in each.uplinks]
-        for url in table.urls:
+        for place, url in enumerate(table.urls):
             one = replace(table, urls=(url,))
-            trials.append(asyncio.run(_try(configuration, one, rules, running=running)))
+            trial = asyncio.run(_try(configuration, one, rules, running=running))
+            if running and place == 0:
+                trial.allows.insert(0, _other_client(settings_at_fleet(configuration, table)))
+            trials.append(trial)
     return trials
 
 
@@ -61,11 +64,7 @@ async def _try(
     settings = settings_at_fleet(configuration, table)
     trial = Trial(f"uplink {table.name or ''}".rstrip())
     if running:
-        own = settings.fleet_client_id
-        settings = replace(settings, client_id=own + TRIAL, session_expiry=0)
-        trial.allows.append(
-            f"a gateway runs here: tried as {own + TRIAL!r}, which the broker may know less of"
-        )
+        settings = replace(settings, client_id=settings.fleet_client_id + TRIAL, session_expiry=0)
     error: LinkError | None = None
     for dialect in dialects(settings):
         error = None
@@ -87,6 +86,11 @@ async def _try(
     if error is not None:
         trial.fails.append(f"{settings.url}: {error}")
     return trial
+
+
+def _other_client(settings: UplinkSettings) -> str:
+    name = settings.fleet_client_id + TRIAL
+    return f"a gateway runs here: tried as {name!r}, which the broker may know less of"
 
 
 class _Attempt:
