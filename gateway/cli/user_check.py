@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from gateway.access.rule import READ, WRITE
-from gateway.access.topics import DELAY, DELAY_FAULT, delay_of, is_guarded, may_publish
+from gateway.access.topics import DELAY, DELAY_FAULT, delay_of, is_guarded, may_publish, undelayed
 from gateway.app.access import access_policies
 from gateway.app.authenticators import password_file
 from gateway.config.configuration import Configuration
@@ -46,11 +46,13 @@ def explain(
         yield f"  read:  {'yes' if rights & READ else 'no'}"
         yield f"  write: {'yes' if rights & WRITE else 'no'}"
         yield from (f"  {rule}" for rule in access.explain(topic))
-        if not may_publish(topic):
+        if not undelayed(topic).startswith(access.prefix):
+            yield f"  outside of the listener's mount point {policy.mount_point!r}"
+        elif not may_publish(topic):
             yield "  no client may write a topic that begins with $"
         elif is_guarded(topic):
             yield "  a topic for operators, users that a rule names, and clients of this machine"
-        elif not policy.restricted:
+        elif not policy.ruled:
             yield "  no rules: every topic is open"
 
 
