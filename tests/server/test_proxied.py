@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from gateway.broker.connecting.connection_info import Anonymous
-from gateway.mqtt.packets import MQTT_5, PubAck, Publish
+from gateway.mqtt.codec.packet_codec import encode
+from gateway.mqtt.packets import MQTT_5, Connect, PubAck, Publish
 from gateway.server.listening.listener import Listener
 from gateway.server.proxied import LONGEST_1, SIGNATURE, HeaderError, ProxiedConnection, parse
 from gateway.server.tls.context import server_context
@@ -23,8 +24,10 @@ from tests.support.ports import free_port
 from tests.support.processes.certificates import Authority
 from tests.support.processes.server import HOST, Server
 from tests.support.raw_client import RawClient
+from tests.support.websockets import frame, request
 
 LINE = b"PROXY TCP4 203.0.113.7 192.0.2.1 40000 1883\r\n"
+BINARY, CONNECT = 2, encode(Connect("c"), MQTT_5)
 LINE_6 = b"PROXY TCP6 2001:db8::7 2001:db8::1 40000 1883\r\n"
 
 
@@ -123,6 +126,46 @@ async def test_a_header_comes_before_tls(held: Server, tmp_path: Path) -> None:
         (connected,) = held.broker.clients.values()
         assert connected.peer == "203.0.113.7:40000"
         await client.close()
+
+
+@pytest.mark.parametrize("secure", [False, True])
+async def test_a_header_comes_before_a_websocket(
+    held: Server, tmp_path: Path, secure: bool
+) -> None:
+    keys: dict[str, Any] = {"websocket": True}
+    server_tls = client_tls = None
+    if secure:
+        authority = Authority(tmp_path)
+        pair = authority.issue("localhost")
+        keys |= {"tls_certificate": pair.certificate, "tls_key": pair.key}
+        server_tls = server_context(ListenerSettings(HOST, 0, **keys), "file", 0)
+        client_tls = ssl.create_default_context(cafile=authority.ca_file)
+    async with _listener(held, tls=server_tls, **keys) as listener:
+        reader, writer = await asyncio.open_connection(HOST, listener.port)
+        writer.write(LINE_6 if secure else LINE + request())
+        if client_tls is not None:
+            await writer.start_tls(client_tls, server_hostname="localhost")
+            writer.write(request())
+        assert b" 101 " in await reader.readuntil(b"\r\n\r\n")
+        writer.write(frame(BINARY, CONNECT))
+        connack = await reader.readexactly(4)
+        assert connack[2] >> 4 == 2
+        (connected,) = held.broker.clients.values()
+        assert connected.peer == ("[2001:db8::7]:40000" if secure else "203.0.113.7:40000")
+        writer.close()
+        await until(lambda: not listener.connections.clients)
+
+
+async def test_a_websocket_without_a_header_is_closed(
+    held: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with _listener(held, websocket=True) as listener:
+        reader, writer = await asyncio.open_connection(HOST, listener.port)
+        writer.write(request())
+        assert await reader.read() == b""
+        writer.close()
+        await until(lambda: not listener.connections.clients)
+    assert "no PROXY header in front of MQTT" in caplog.text
 
 
 async def test_a_stranger_is_closed_whatever_it_says(
