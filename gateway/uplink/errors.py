@@ -137,6 +137,8 @@ def _tls_fault(error: Exception) -> str | None:
         fault = CERTIFICATE_FAULTS.get(error.verify_code)
         return None if fault is None else f"{fault} ({error.verify_message})"
     if isinstance(error, ssl.SSLError):
-        fault = TLS_FAULTS.get(error.reason or "")
-        return None if fault is None else f"{fault} ({error.reason})"
+        # Python has no name for some reasons, and OpenSSL's words for each
+        words = str(error).upper().replace(" ", "_")
+        name = next((each for each in TLS_FAULTS if each in words), None)
+        return None if name is None else f"{TLS_FAULTS[name]} ({error.reason or name})"
     return None

@@ -1,6 +1,7 @@
 """`tidegate check --try` against a real Mosquitto, and against what is none."""
 
 import socket
+import subprocess
 import threading
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from tests.support.fleet.fleet_collector import FleetCollector
 from tests.support.ports import free_port
 from tests.support.processes.certificates import Authority, Pair
 from tests.support.processes.mosquitto import Mosquitto
-from tests.support.waiting import until
+from tests.support.waiting import listens, until
 
 CONFIG = """
 [gateway]
@@ -178,6 +179,26 @@ def test_a_broker_that_wants_a_certificate_says_so(
     # where Mosquitto has closed before its alert is read, the kernel says "reset" alone
     until(lambda: "it wants a certificate: set tls_" in _try(tmp_path, url, capsys, keys), "named")
     fleet.kill()
+
+
+def test_a_server_that_refuses_the_protocols_of_alpn_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], authority: Authority
+) -> None:
+    pair, port = authority.issue("localhost"), free_port()
+    words = ["-accept", f"127.0.0.1:{port}", "-cert", pair.certificate, "-key", pair.key]
+    server = subprocess.Popen(
+        ["openssl", "s_server", *words, "-alpn", "mqtt", "-quiet"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    until(lambda: listens(port), "openssl listens")
+    url, keys = f"mqtts://localhost:{port}", f'ca_file = "{authority.ca_file}"'
+    told = _try(tmp_path, url, capsys, f'{keys}\nalpn = "x-amzn-mqtt-ca"')
+    assert told.startswith("1\n")
+    assert f"fails: {url}: localhost:{port}: it speaks no protocol that alpn names" in told
+    server.kill()
+    server.communicate()
 
 
 @pytest.mark.mosquitto
