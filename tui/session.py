@@ -44,6 +44,8 @@ FROZEN = 3.0
 """seconds without any answer after which the gateway is told to stand still"""
 LEAST = (20, 4)
 """cells and lines below which nothing is drawn but the gateway's state"""
+LEAST_WRAPPED, MOST_WRAPPED = 10, 3
+"""lines of a screen from which a banner may take several, and how many"""
 FLOOD = 1_000.0
 """sampled messages a second at which sampling is thinned out"""
 THINNER = 4
@@ -309,12 +311,18 @@ class Session:
             self.preferences.seen[self.gateway()] = int(newest)
             self.preferences.keep()
 
+    @property
+    def is_connected(self) -> bool:
+        """Whether there is a connection."""
+        return self.link.phase is Phase.CONNECTED
+
     def frozen(self) -> float | None:
         """Return for how long the gateway has not answered, if that is too long."""
         if self.link.phase is not Phase.CONNECTED:
             return None
         silence = self.now - max(self.client.heard_at, self.state.since)
-        overdue = self.state.rates.stale(self.now, self.state.since) is not None
+        late = self.state.rates.stale(self.now, self.state.since)
+        overdue = late is not None and self._may_hear_figures()
         if silence >= FROZEN and (overdue or self.queries.open_since(self.now) >= FROZEN - 0.5):
             return silence
         return None
@@ -697,9 +705,7 @@ class Session:
         if cells < LEAST[0] or height < LEAST[1]:
             return filled([self._top(cells)], cells, height)
         lines = [self._top(cells)]
-        banner = self.banner()
-        if banner is not None:
-            lines.append(restyled(fitted(banner, cells), banner[0][1]))
+        lines += self._banner(cells, height)
         self._body_at = len(lines)
         typed = self._typed(cells, height)
         room = height - len(lines) - max(1, len(typed))
@@ -710,6 +716,18 @@ class Session:
         if self.question is not None:
             body = over(body, self.question.draw(cells), cells)
         return filled([*lines, *body, *below], cells, height)
+
+    def _banner(self, cells: int, height: int) -> list[Line]:
+        """Return the banner in as many lines as it needs, if there is one."""
+        banner = self.banner()
+        if banner is None:
+            return []
+        style, words = banner[0][1], "".join(text for text, _ in banner).strip()
+        most = 1 if height < LEAST_WRAPPED else MOST_WRAPPED
+        found = wrapped(words, cells - 2)
+        if len(found) > most:
+            found = [*found[: most - 1], " ".join(found[most - 1 :])]
+        return [restyled(fitted(line(f" {each}"), cells), style) for each in found]
 
     def _top(self, cells: int) -> Line:
         """Return the first line: whose figures these are, how fresh, and the screens."""
@@ -725,7 +743,7 @@ class Session:
             state = "up " + lasting(up) if up is not None else "connected"
         name = printable(self.gateway(), max(8, cells // 5))
         begin = line((f" {name} ", HEAD), sign, (f" {state} ", MUTED))
-        tabs = self._tab_names(cells - width(begin))
+        tabs = self._tab_names(cells - width(begin) - 1)
         self._tabs, at = [], width(begin)
         shown: Line = []
         for index, text in enumerate(tabs):

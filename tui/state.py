@@ -20,7 +20,7 @@ MAX_TEXT = 256
 MAX_NAME = 64
 """characters of an alarm's or logger's name"""
 OWN = "own"
-"""the name under which rounds have what this screen was sent besides figures that changed"""
+"""the name under which rounds have what this screen was sent besides figures"""
 SELF = "screen"
 """the logger of lines about our own connection"""
 
@@ -119,7 +119,6 @@ class GatewayState:
                 self.passing.hear(topic, payload, now, retained=retained)
             return
         if retained:
-            self._own += 1
             self._settled = False  # the replay of what is retained is not over
         name = topic.removeprefix(figures.ROOT)
         match name.split("/", 3):

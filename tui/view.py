@@ -145,7 +145,7 @@ class View:
             return answer.error if since is None else f"{answer.error}; {age(since)} old"
         since = answer.age(now)
         if since is None:
-            return "asking…"
+            return "asking…" if self.session.is_connected else "no connection"
         limit = STALE_ANSWERS * wanted.every + SLACK
         return f"{age(since)} old" if wanted.every and since > limit else ""
 

@@ -67,4 +67,11 @@ async def test_figures_that_are_sent_are_counted_apart(tmp_path: Path) -> None:
         await until(
             lambda: gateway.broker.traffic.messages_sent > count("tidegate/sys/messages_sent")
         )
+        other = await RawClient.open(port)
+        await other.say_connect("other")
+        await other.subscribe("$SYS/#")  # hundreds that are retained, which are figures as well
+        apart = gateway.broker.traffic.messages_sent - count("tidegate/sys/messages_sent")
+        assert apart == 1
+        assert gateway.broker.traffic.bytes_sent - count("tidegate/sys/bytes_sent") == 1
+        await other.close()
         await client.close()

@@ -92,7 +92,7 @@ def test_a_gateway_that_stands_still_is_not_connected() -> None:
     text = bench.screen()
     assert "NO ANSWER for 4s" in text or "NO ANSWER for 3s" in text
     assert "● " not in text.splitlines()[0]
-    body = bench.session.draw(80, 24)[2:-1]
+    body = bench.session.draw(80, 24)[3:-1]  # below the banner, which has two lines
     assert {style for each in body for _, style in each} == {MUTED}
 
 
@@ -446,3 +446,43 @@ def test_what_passes_a_where_is_only_what_came_after_it() -> None:
     bench.pass_time(4)
     bench.press("2")
     assert "attic" not in bench.screen(120, 30)
+
+
+def test_a_user_who_may_read_nothing_is_not_told_that_nothing_answers() -> None:
+    """Nothing comes to such a user but refusals, each ten seconds: that is no frozen gateway."""
+    bench = Bench()
+    bench.client.refused = "Not authorized"
+    bench.client.told.put(Subscribed("$SYS/broker/uptime", "Not authorized"))
+    bench.pass_time(12)
+    for keys in "126":
+        bench.press(keys)
+        for _ in range(4):
+            bench.pass_time(1.0, hears=False)
+            assert "NO ANSWER" not in bench.screen()
+        assert "remembered_topics" not in bench.screen()
+
+
+@pytest.mark.parametrize("cells", [40, 80])
+def test_a_banner_is_not_cut_off(cells: int) -> None:
+    bench = Bench()
+    bench.client.refused = "Not authorized"
+    bench.client.told.put(Subscribed("$SYS/broker/uptime", "Not authorized"))
+    bench.pass_time(12)
+    text = bench.screen(cells, 24)
+    for each in ("$SYS/#", "$CONTROL", "operator's", "right"):
+        assert each in text
+    bench.client.told.put(Link(Phase.REFUSED, 1, "the gateway refused: Bad user name or password"))
+    bench.pass_time(1)
+    bench.press("escape")
+    text = " ".join(bench.screen(cells, 24).split())
+    assert "P: give a password" in text
+    assert "what is shown is of" in text
+
+
+def test_all_screens_are_named_at_80_cells() -> None:
+    bench = Bench()
+    bench.client.answers |= {**ANSWERED, "status": {"gateway": "boiler-house", "uplinks": []}}
+    bench.pass_time(6)
+    bench.pass_time(1)
+    bench.round(41)
+    assert "6 Events" in bench.screen(80, 24).splitlines()[0]

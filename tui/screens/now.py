@@ -387,6 +387,8 @@ class Now(View):
     def _why_empty(self) -> str:
         if "sensors/#" in self.session.refusals:
             return "you may not read sensors/#"
+        if not self.session.is_connected:
+            return "no connection"
         return "no message on sensors/# yet"
 
     def _reading(self, topic: Topic, now: float, cells: int) -> Line:

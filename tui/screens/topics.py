@@ -246,7 +246,9 @@ class TopicsScreen(View):
         if self.where:
             return f"what passes, each topic at most every {self.session.sampling_every / 1000:g}s"
         if self.remembered() is False:
-            return f"sampled each {self.session.sampling_every / 1000:g}s: no remembered_topics"
+            error = self.answer(self._pages()).error
+            why = f"no {NO_MEMORY}" if NO_MEMORY in error else error
+            return f"sampled each {self.session.sampling_every / 1000:g}s: {why}"
         return self.old(self._pages(), self.session.now)
 
     def _is_old(self, branch: Branch) -> bool:

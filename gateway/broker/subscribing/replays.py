@@ -97,6 +97,9 @@ MAXIMUM_OF_ONE = 100
 """Waiting replays of one session: each is checked for each message that is published meanwhile.
 Further filters of a SUBSCRIBE begin when one of these is done."""
 
+SYS: Final = "$SYS/"
+"""What the topic filters of figures begin with."""
+
 _KEY: Final = "replays"
 
 
@@ -371,6 +374,8 @@ class Replays:
         identifier = subscription.identifier
         identifiers = () if identifier is None else (identifier,)
         qos, now = subscription.qos, instant.monotonic
+        traffic = session.traffic
+        sent, octets = traffic.messages_sent, traffic.bytes_sent
         for each in wanted:
             # RETAIN is set on what is sent because of a SUBSCRIBE [MQTT-3.3.1-8]
             session.accept(
@@ -382,6 +387,9 @@ class Replays:
                 subscription_identifiers=identifiers,
                 now=now,
             )
+        if subscription.topic_filter.startswith(SYS):  # counted apart, as those that follow are
+            self._counters.add("tidegate/sys/messages_sent", traffic.messages_sent - sent)
+            self._counters.add("tidegate/sys/bytes_sent", traffic.bytes_sent - octets)
 
     def _first(self, session: Session) -> Replay:
         """Return the session's next replay."""
