@@ -58,6 +58,8 @@ class Uplink:
     waiting: int | None
     attempt: int | None
     """the seconds until it connects by itself, None while that is not planned"""
+    unanswered: float = 0.0
+    """the seconds since the fleet acknowledged a message, while some are sent and it is up"""
 
     @property
     def called(self) -> str:
@@ -88,6 +90,8 @@ class GatewayState:
         """messages ever sent to this screen to sample topics"""
         self._own = 0
         self._before: dict[str, float] = {}
+        self._acknowledged: dict[str, tuple[int | None, float]] = {}
+        self._round_at = 0.0
         self._settled = False
         self.since = 0.0
         """when we began to hear"""
@@ -100,6 +104,7 @@ class GatewayState:
         self.uptime = None
         self.since = now
         self._before = {}
+        self._acknowledged.clear()
         self._settled = False
 
     def filter(self, where: str) -> None:
@@ -182,7 +187,23 @@ class GatewayState:
             read.word(begin + each) for each in ("state", "error", "destination")
         )
         attempt = read.count(begin + "next_attempt_seconds") or None
-        return Uplink(name, state, error, destination, waiting, attempt)
+        unanswered = 0.0
+        if state == "connected" and waiting and read.count(begin + "inflight"):
+            count, since = self._acknowledged.get(name, (None, 0.0))
+            if count == read.count(begin + "acknowledged"):
+                unanswered = self._round_at - since
+        return Uplink(name, state, error, destination, waiting, attempt, unanswered)
+
+    def _note_acknowledged(self, now: float) -> None:
+        """Note when each uplink's messages were acknowledged last, or it had none to send."""
+        self._round_at = now
+        for name in self.figures.uplinks():
+            begin = figures.uplink_prefix(name)
+            count = self.figures.count(begin + "acknowledged")
+            before, _ = self._acknowledged.get(name, (None, 0.0))
+            busy = self.figures.word(begin + "state") == "connected"
+            if count != before or not busy or not self.figures.count(begin + "inflight"):
+                self._acknowledged[name] = count, now
 
     def incoming(self) -> float | None:
         """Return the messages a second that clients publish and bridges read.
@@ -208,6 +229,7 @@ class GatewayState:
         self.uptime = as_number(payload.removesuffix(b" seconds"))
         if self.uptime is None or retained:
             return
+        self._note_acknowledged(now)
         # In a round the counters of clients' messages come after the uptime, these before it. What
         # is subtracted from them must be of the same round, which is the one before.
         numbers = self.figures.numbers()

@@ -6,12 +6,18 @@ from dataclasses import dataclass
 
 from tui.queries import Answer, Document, number, text
 from tui.state import GatewayState, Uplink
-from tui.text import amount, lasting, outage, span
+from tui.text import amount, lasting, outage, span, time_of_day
 from tui.topics import Topic
 
 ERRNO = re.compile(r"(?<![^\s(])[^\s(]+: \[Errno -?\d+\] ")
 """an address and the number of an error in front of its words"""
 DOWN = ("disconnected", "paused")
+REPEATED = {"shared": 1, "flapping": 1, "refused": 3, "denied": 3}
+"""kinds of events that need a person while they are repeated, and from how many times on"""
+RECENT = 120.0
+"""seconds since the last time within which an event counts as going on"""
+UNANSWERED = 10.0
+"""seconds after which sent messages that the fleet does not acknowledge need a person"""
 MOST_SILENT = 5
 """silent topics that are shown, the longest silent first; of others only the number"""
 
@@ -38,15 +44,18 @@ def findings(
     found += [
         _uplink(each, state, room, since.get(f"uplink {each.name}".strip()), now)
         for each in state.uplinks(status.document)
-        if each.state in DOWN or (each.state == "connecting" and each.error)
+        if each.state in DOWN
+        or (each.state == "connecting" and each.error)
+        or each.unanswered >= UNANSWERED
     ]
+    found += [_stuck(row) for row in status.rows("channels_stuck")]
     for name, alarm in state.alarms.items():
         since_when = "" if alarm.raised is None else f" · for {lasting(now - alarm.raised)}"
         grave = "error" if alarm.text in troubles else "warning"
         found.append(Finding(grave, name.replace("_", " "), alarm.text + since_when, "Events"))
     found += [_silent_bridge(row) for row in status.rows("silent")]
     found += _silent_topics(state, silent, now)
-    found += [_event(row) for row in events.rows() if _is_open_event(row)]
+    found += [_event(row) for row in events.rows() if _goes_on(row, events)]
     return sorted(found, key=lambda each: each.severity != "error")
 
 
@@ -67,6 +76,8 @@ def _uplink(
 ) -> Finding:
     paused = uplink.state == "paused"
     words = [_lasting("paused" if paused else "down", since, now, uplink.error)]
+    if uplink.state == "connected":
+        words = [f"connected, but nothing was acknowledged for {lasting(uplink.unanswered)}"]
     if uplink.waiting is not None:
         lost = _lost(state)
         words.append(
@@ -76,8 +87,26 @@ def _uplink(
         words.append(f"room for {outage(room)}" if room else "no room left")
     if uplink.attempt is not None:
         words.append(f"next try in {span(uplink.attempt)}")
-    severity, row = "warning" if paused else "error", f"uplink {uplink.name}"
+    grave = not paused and uplink.state != "connected"
+    severity, row = "error" if grave else "warning", f"uplink {uplink.name}"
     return Finding(severity, uplink.called, " · ".join(words), "Queues", row)
+
+
+def _stuck(row: Document) -> Finding:
+    name = text(row.get("name"))
+    depth, sent, consumers = (
+        int(number(row.get(each)) or 0) for each in ("depth", "inflight", "consumers")
+    )
+    oldest = f"the oldest for {lasting(number(row.get('oldest_seconds')))}"
+    if row.get("state") == "paused":
+        words = f"paused: {amount(depth)} wait, {oldest}"
+    elif not consumers:
+        words = f"no consumer is subscribed: {amount(depth)} wait, {oldest}"
+    elif sent:
+        words = f"{amount(sent)} sent and not acknowledged, {amount(depth)} wait, {oldest}"
+    else:
+        words = f"no consumer takes them: {amount(depth)} wait, {oldest}"
+    return Finding("warning", f"channel {name}", words, "Queues", f"channel {name}")
 
 
 def _since(rows: Sequence[Document]) -> Mapping[str, float]:
@@ -138,10 +167,24 @@ def _silent_topic(topic: Topic, now: float) -> Finding:
     return Finding("warning", name, words, "Topics", topic.name)
 
 
-def _is_open_event(row: Document) -> bool:
-    return row.get("until") is None and row.get("kind") in ("shared", "flapping")
+def _goes_on(row: Document, events: Answer) -> bool:
+    """Return whether an event about a client needs a person and was repeated just now."""
+    kind, until = row.get("kind"), number(row.get("until"))
+    if kind not in REPEATED or (number(row.get("count")) or 1) < REPEATED[kind]:
+        return False
+    sent = events.number("time")
+    return until is None or sent is None or sent - until < 1_000 * RECENT
 
 
 def _event(row: Document) -> Finding:
-    name = str(row.get("subject"))
-    return Finding("warning", text(name), text(row.get("text")), "Clients", name)
+    kind, name = row.get("kind"), str(row.get("subject"))
+    words, began = text(row.get("text")), number(row.get("time"))
+    if kind == "refused":
+        words = f"refused {words}"
+    if (times := number(row.get("count")) or 1) > 1:
+        words += f" · {amount(int(times))} times"
+    if began is not None:
+        words += f" since {time_of_day(began / 1_000)}"
+    here = kind in ("shared", "flapping")
+    place, key = ("Clients", name) if here else ("Events", str(row.get("id")))
+    return Finding("warning", text(name), words, place, key)

@@ -202,6 +202,7 @@ def status_lines(status: Row) -> list[str]:
     parts.append(("waiting", _waiting(status)))
     if status["channels_waiting"]:
         parts.append(("channels", f"{status['channels_waiting']:,} messages wait"))
+    parts += [("channel", _stuck(each)) for each in status["channels_stuck"]]
     clients, free = status["clients"], status["free_bytes"]
     parts.append(("clients", f"{clients['connected']:,} connected, {clients['away']:,} away"))
     parts.append(("disk", "in memory only" if free is None else f"{spell_bytes(free)} free"))
@@ -226,6 +227,14 @@ def _waiting(status: Row) -> str:
     return (
         text if survives is None else f"{text}; enough for an outage of {spell_seconds(survives)}"
     )
+
+
+def _stuck(channel: Row) -> str:
+    from gateway.app.uplink.headroom import spell_seconds
+
+    name, oldest = channel["name"], spell_seconds(channel["oldest_seconds"])
+    counts = f"{channel['depth']:,} wait, {channel['inflight']:,} unacknowledged"
+    return f"{name} {channel['state']}, {channel['consumers']:,} subscribed, {counts} for {oldest}"
 
 
 def _alarm(alarm: Row) -> str:

@@ -217,6 +217,16 @@ STATUS = {
     ],
     "outbox": {"messages": 4, "bytes": 2_000, "oldest_seconds": 7_200},
     "survives_seconds": 90_000,
+    "channels_stuck": [
+        {
+            "name": "jobs",
+            "state": "open",
+            "depth": 3,
+            "inflight": 2,
+            "consumers": 1,
+            "oldest_seconds": 90,
+        }
+    ],
     "channels_waiting": 3,
     "clients": {"connected": 1, "away": 2},
     "free_bytes": None,
@@ -234,6 +244,7 @@ def test_what_is_wrong_stands_in_the_status() -> None:
         "uplink      a disconnected (refused), next try in 12 s, 4 wait, to d",
         "waiting     4 messages, 2.0 kB, the oldest for 2.0 h; enough for an outage of 25.0 h",
         "channels    3 messages wait",
+        "channel     jobs open, 1 subscribed, 3 wait, 2 unacknowledged for 90 s",
         "disk        in memory only",
         f"alarm       storage, since {when(0)}: full",
         "silent      serial boiler silent: nothing",

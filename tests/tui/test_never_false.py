@@ -486,3 +486,94 @@ def test_all_screens_are_named_at_80_cells() -> None:
     bench.pass_time(1)
     bench.round(41)
     assert "6 Events" in bench.screen(80, 24).splitlines()[0]
+
+
+STUCK = {"name": "jobs", "state": "open", "depth": 130, "inflight": 0, "consumers": 0,
+         "oldest_seconds": 275}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({}, "no consumer is subscribed: 130 wait, the oldest for 4m"),
+        ({"consumers": 2, "inflight": 20}, "20 sent and not acknowledged, 130 wait"),
+        ({"consumers": 2}, "no consumer takes them: 130 wait"),
+        ({"state": "paused"}, "paused: 130 wait, the oldest for 4m"),
+    ],
+)
+def test_a_channel_that_nobody_serves_needs_a_person(
+    changes: dict[str, object], words: str
+) -> None:
+    bench = Bench()
+    bench.client.answers["status"] = {"channels_stuck": [{**STUCK, **changes}]}
+    bench.pass_time(6)
+    bench.pass_time(1)
+    text = bench.screen()
+    assert "1 thing needs you" in text
+    assert "! channel jobs" in text
+    assert words in text
+    bench.press("enter")
+    assert "[4 Queues]" in bench.screen()
+
+
+def test_a_fleet_that_acknowledges_nothing_is_told_before_the_link_ends() -> None:
+    bench = Bench()
+    figures = {
+        "state": "connected",
+        "inflight": 40,
+        "waiting": 173,
+        "acknowledged": 9_000,
+    }
+    bench.tell(**{f"tidegate__uplink__plant__{name}": value for name, value in figures.items()})
+    for uptime in range(100, 112):
+        bench.round(uptime)
+    text = bench.screen()
+    assert "! plant     connected, but nothing was acknowledged for 1" in text
+    assert "173 wait, losses not known" in bench.screen(120, 30)
+    bench.round(112, tidegate__uplink__plant__acknowledged=9_001)
+    assert "nothing was acknowledged" not in bench.screen()
+
+
+@pytest.mark.parametrize("size", [(40, 12), (80, 24), (160, 50)])
+def test_a_fault_is_told_in_full(size: tuple[int, int]) -> None:
+    bench = Bench()
+    bench.client.answers |= ANSWERED
+    bench.pass_time(6)
+    bench.tell(**FIGURES, tidegate__ledger__lost=3)
+    bench.round(301)
+    text = " ".join(bench.screen(*size).split())
+    for each in ("no route to host", "21,021 wait, 3 lost", "room for 91.1 days", "12s"):
+        assert each in text.replace("│ │", "").replace("  ", " "), each
+
+
+REPEATED = {"id": 9, "time": 900_000, "until": 990_000, "severity": "warning",
+            "subject": "meter-3", "text": "at 10.0.0.7: wrong", "count": 12}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"kind": "shared", "count": 1}, "meter-3   at 10.0.0.7: wrong since"),
+        ({"kind": "flapping"}, "at 10.0.0.7: wrong · 12 times since"),
+        ({"kind": "refused"}, "refused at 10.0.0.7: wrong · 12 times since"),
+        ({"kind": "denied"}, "at 10.0.0.7: wrong · 12 times since"),
+        ({"kind": "refused", "count": 2}, ""),  # a person who mistyped a password
+        ({"kind": "refused", "until": 800_000}, ""),  # it was, and is no more
+        ({"kind": "ended"}, ""),
+    ],
+)
+def test_a_client_in_trouble_needs_a_person_while_it_is(
+    changes: dict[str, object], words: str
+) -> None:
+    """The gateway has one event for all times, with the time of the last: it has always ended."""
+    bench = Bench()
+    row = {**REPEATED, **changes}
+    bench.client.answers |= {"events": {"rows": [row], "total": 1, "last": 9}, "status": {}}
+    bench.pass_time(6)
+    bench.pass_time(1)
+    text = bench.screen(120, 30)
+    if words:
+        assert "1 thing needs you" in text
+        assert words in text
+    else:
+        assert "nothing needs you" in text

@@ -80,7 +80,7 @@ class Clients(View):
             ),
             Column(
                 "FLIGHT",
-                7,
+                9,
                 self._flight,
                 lambda row: number(row.get("inflight")),
                 right=True,

@@ -5,7 +5,19 @@ from typing import Any
 
 from tui import figures
 from tui.figures import uplink_prefix
-from tui.line import MUTED, Line, at_cursor, beside, box, filled, fitted, gauge, line, spread
+from tui.line import (
+    MUTED,
+    Line,
+    at_cursor,
+    beside,
+    box,
+    filled,
+    fitted,
+    gauge,
+    line,
+    spread,
+    width,
+)
 from tui.plot import plot, stretched
 from tui.queries import EVENTS, STATUS, Document, Query, number, query, text
 from tui.screens.plots import PLOTS, plot_actions, plots
@@ -27,6 +39,7 @@ from tui.text import (
     size,
     span,
     sparkline,
+    wrapped,
 )
 from tui.topics import Topic
 from tui.verdict import DOWN, Finding, brief
@@ -39,6 +52,8 @@ STEADY = 10
 """messages by which an outbox may differ and neither grows nor shrinks"""
 WELL_BELOW = 0.15
 """the part of a gauge below which it is told in the colour of a warning"""
+FRAMED = 16
+"""lines from which there is a frame around the faults"""
 CARD_YEARS = 10 * 365
 ROOM = 7 * 86_400
 LEFT, MIDDLE = 24, 16
@@ -59,6 +74,9 @@ class Now(View):
         self._at = 0
         self._found: list[Finding] = []
         self._first = 0
+        """the line of the first fault"""
+        self._rows_of: list[int] = []
+        """which fault is on each line from there"""
 
     def queries(self) -> list[Query]:
         """Return the queries for readings and for the plots."""
@@ -99,8 +117,8 @@ class Now(View):
 
     def click(self, y: int) -> None:
         """Go to what needs a person at this line."""
-        if 0 <= y - self._first < len(self._found):
-            self._at = y - self._first
+        if 0 <= y - self._first < len(self._rows_of):
+            self._at = self._rows_of[y - self._first]
             self._enter()
 
     def draw(self, cells: int, height: int) -> list[Line]:
@@ -134,24 +152,48 @@ class Now(View):
             if self._answers_unknown():
                 words = "✔ no alarm, and uplinks are up; more is told to operators only"
             return [fitted(line((f"  {words}", "good")), cells)]
-        most = max(1, min(len(found), height // 4))
-        first = max(0, min(self._at - most + 1, len(found) - most)) if self._at >= most else 0
-        rows = []
-        for index, each in enumerate(found[first : first + most], first):
-            sign, style = severity(each.severity)
-            shown = line((f"{sign} ", style), (f"{each.subject:<9.24} ", "head"), each.words)
-            inner = cells - 4 if height >= 16 else cells
-            shown = fitted(shown, inner)
-            rows.append(at_cursor(shown) if index == self._at else shown)
-        if height < 16:
-            self._first = -first
+        inner = cells - 4 if height >= FRAMED else cells
+        most = max(3, height // 4)
+        rows, count = self._found_rows(inner, most)
+        if height < FRAMED:
+            self._first = 0
             return rows
-        self._first = 1 - first
-        count = len(found)
-        title = "1 thing needs you" if count == 1 else f"{count} things need you"
+        self._first = 1
+        title = "1 thing needs you" if len(found) == 1 else f"{len(found)} things need you"
         worst = "bad" if any(each.severity == "error" for each in found) else "warn"
-        right = f"and {count - most} more" if count > most else "⏎ goes there"
-        return box(line((title, worst)), rows, cells, most + 2, right, worst)
+        hidden = len(found) - count
+        right = f"and {hidden} more" if hidden > 0 else "⏎ goes there"
+        return box(line((title, worst)), rows, cells, len(rows) + 2, right, worst)
+
+    def _found_rows(self, cells: int, most: int) -> tuple[list[Line], int]:
+        """Return at most so many lines about faults, and of how many.
+
+        Those before the cursor are left out where there are too many.
+        """
+        drawn = [self._found_one(index, cells, most) for index in range(len(self._found))]
+        first = self._at
+        while first and sum(map(len, drawn[first - 1 : self._at + 1])) <= most:
+            first -= 1
+        rows: list[Line] = []
+        self._rows_of, last = [], first
+        while last < len(drawn) and (not rows or len(rows) + len(drawn[last]) <= most):
+            rows += drawn[last]
+            self._rows_of += [last] * len(drawn[last])
+            last += 1
+        return rows, last - first
+
+    def _found_one(self, index: int, cells: int, most: int) -> list[Line]:
+        """Return a fault's lines; on a narrow screen only that at the cursor has several."""
+        each, wide, here = self._found[index], cells >= 60, index == self._at
+        sign, style = severity(each.severity)
+        name = f"{each.subject:<9.24} " if wide else f"{each.subject:.12} "
+        head = line((f"{sign} ", style), (name, "head"))
+        whole = wide or here
+        words = wrapped(each.words, cells - width(head))[:most] if whole else [each.words]
+        lines = [fitted([*head, (words[0], "text")], cells)]
+        indent = " " * width(head)
+        lines += [fitted(line(indent + more), cells) for more in words[1:]]
+        return [at_cursor(one) for one in lines] if here else lines
 
     def _known(self) -> bool:
         state = self.session.state
@@ -205,7 +247,8 @@ class Now(View):
                     words += f", next try in {span(each.attempt)}"
                 shown += line((each.state or UNKNOWN, style), (words, MUTED))
             lines.append(shown)
-        return lines or [line(("no uplink", MUTED))]
+        none = "no uplink" if self._known() else UNKNOWN
+        return lines or [line((none, MUTED))]
 
     def _flow(self, cells: int) -> list[Line]:
         told, uplinks = self._numbers(), self._uplinks()

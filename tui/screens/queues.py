@@ -63,6 +63,7 @@ def uplink_row(state: GatewayState, uplink: Uplink) -> Document:
         "error": uplink.error,
         "destination": uplink.destination,
         "attempt": uplink.attempt,
+        "inflight": known.count(f"{begin}inflight"),
         "depth": uplink.waiting,
         # of several uplinks only one for which all messages wait is known to have the oldest
         "oldest_seconds": known.number(OUTBOX_OLDEST) if alone and uplink.waiting else None,
@@ -133,6 +134,14 @@ class Queues(View):
                 right=True,
             ),
             Column(
+                "SENT",
+                6,
+                lambda row: whole(row, "inflight"),
+                lambda row: number(row.get("inflight")),
+                right=True,
+                least=96,
+            ),
+            Column(
                 "OLDEST",
                 8,
                 lambda row: _short(row.get("oldest_seconds")),
@@ -157,7 +166,7 @@ class Queues(View):
                 least=68,
             ),
             Column(
-                "EMPTY IN", 8, lambda row: _short(row.get("empty_seconds")), right=True, least=76
+                "EMPTY IN", 8, lambda row: _short(row.get("empty_seconds")), right=True, least=96
             ),
             Column("WHY", 44, lambda row: (brief(text(row.get("error"))), "bad"), least=130),
         ]
@@ -263,6 +272,8 @@ class Queues(View):
                     *gauge(part, 10, "good" if part > 0.15 else "warn"),
                     ("  until the outbox is full" if survives else "  the outbox is full", MUTED),
                 ]
+            if (seconds := number(row.get("empty_seconds"))) is not None:
+                lines.append(line(("empty in  ", MUTED), f"{span(seconds)} at these rates"))
             lines += [room, *self._rejected(), []]
             self.rules.top += len(lines)
             if self.below is not None:

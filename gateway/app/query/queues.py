@@ -131,6 +131,7 @@ class QueueQueries:
         now = self._clock.monotonic()
         channel = _channel(session)
         if channel is not None:
+            waits = channel.depth or channel.in_flight  # a consumer that hangs has all
             return {
                 "name": channel.settings.share_name,
                 "filter": channel.settings.topic_filter,
@@ -138,7 +139,7 @@ class QueueQueries:
                 "depth": channel.depth,
                 "inflight": channel.in_flight,
                 "bytes": channel.queue.bytes,
-                "oldest_seconds": round(channel.oldest(now), 1) if channel.depth else None,
+                "oldest_seconds": round(channel.oldest(now), 1) if waits else None,
             }
         return {
             "state": "away" if session.connection is None else "connected",

@@ -16,7 +16,10 @@ if TYPE_CHECKING:
     from gateway.storage.outbox.outbox import Outbox
 
 MAXIMUM_SHOWN = 100
-"""Alarms, and silent bridges, that are shown."""
+"""Alarms, silent bridges, and stuck channels, that are shown."""
+
+STUCK_SECONDS = 60.0
+"""Seconds without an acknowledgement after which a channel's oldest message is stuck."""
 
 DOWN = ("disconnected", "paused")
 SILENT = ("silent", "waiting")
@@ -65,6 +68,7 @@ class StatusQuery:
             "uplinks": uplinks,
             "outbox": self._waiting(),
             "survives_seconds": values.get("tidegate/outbox/survives_seconds"),
+            "channels_stuck": self._stuck(),
             "channels_waiting": sum(channel.depth for channel in broker.channels),
             "clients": {"connected": connected, "away": len(broker.sessions) - connected},
             "free_bytes": None if self._database.in_memory else free_bytes(self._run.data),
@@ -100,6 +104,24 @@ class StatusQuery:
         if oldest is not None:
             waited = max(0.0, (self._run.clock.wall_ms() - oldest) / 1000)
         return {"messages": outbox.rows, "bytes": outbox.bounds.bytes, "oldest_seconds": waited}
+
+    def _stuck(self) -> list[dict[str, object]]:
+        """Return the channels whose oldest message has not been acknowledged for long."""
+        now, found = self._run.clock.monotonic(), []
+        for channel in self._broker.channels:
+            waits = channel.depth or channel.in_flight
+            if waits and (oldest := channel.oldest(now)) >= STUCK_SECONDS:
+                row: dict[str, object] = {
+                    "name": channel.settings.share_name,
+                    "state": "paused" if channel.waiting.paused else "open",
+                    "depth": channel.depth,
+                    "inflight": channel.in_flight,
+                    "consumers": len(channel.consumers),
+                    "oldest_seconds": round(oldest),
+                }
+                found.append((oldest, row))
+        found.sort(key=lambda each: -each[0])
+        return [row for _, row in found[:MAXIMUM_SHOWN]]
 
     def _silent(self) -> list[dict[str, object]]:
         """Return the bridges with silent sensors, by their figure `<kind>/<bridge>/state`."""

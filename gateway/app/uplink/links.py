@@ -84,7 +84,7 @@ class Links:
         self._counters: list[UplinkCounters] = []
         self._stack = AsyncExitStack()
         shared.run.at_stop.append(self._note_sessions)
-        shared.sys_topics.refresh.append(self._show_attempts)
+        shared.sys_topics.refresh.append(self._show_gauges)
         shared.run.stack.push_async_callback(self.close)
 
     async def make(self, configuration: Configuration, places: Places = ()) -> list[Uplink]:
@@ -133,9 +133,11 @@ class Links:
         found = (each.next_attempt_seconds for each in self.uplinks if each.name == name)
         return next(found, None)
 
-    def _show_attempts(self) -> None:
+    def _show_gauges(self) -> None:
         for each in self.uplinks:
             each.counters.set(f"{PART}next_attempt_seconds", each.next_attempt_seconds or 0)
+        for counters in self._counters:
+            counters.show()  # what a link sets for each message, it sets in its own figures only
 
     async def close(self) -> None:
         """Disconnect all cleanly; unacknowledged messages stay in the outbox."""

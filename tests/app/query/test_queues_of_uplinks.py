@@ -1,7 +1,7 @@
 """Of several uplinks the one that all waiting messages are for has an age and bytes."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
@@ -12,6 +12,7 @@ from tests.support.disk.storage import until
 from tests.support.gateway_here import Gateway, started
 from tests.support.operator import Operator
 from tests.support.ports import free_port
+from tests.support.processes.mosquitto import Mosquitto
 from tests.support.raw_client import Clients
 
 CONFIG = """
@@ -28,6 +29,14 @@ url = "mqtt://127.0.0.1:{dead}"
 [[uplink.rule]]
 topic = "#"
 """
+
+
+@pytest.fixture
+def mosquitto(tmp_path: Path) -> Iterator[Mosquitto]:
+    broker = Mosquitto(tmp_path)
+    broker.start()
+    yield broker
+    broker.kill()
 
 
 @pytest.fixture
@@ -55,6 +64,26 @@ async def test_what_waits_for_one_alone_is_told_with_its_age(
     assert isinstance(found["plant"]["oldest_seconds"], float)
     assert found["plant"]["bytes"]
     assert (found["cloud"]["oldest_seconds"], found["cloud"]["bytes"]) == (None, None)
+
+
+@pytest.mark.mosquitto
+async def test_what_is_in_flight_is_told_of_each_uplink(
+    tmp_path: Path, mosquitto: Mosquitto
+) -> None:
+    """Each link counts it for each message in figures of its own, and a round shows them."""
+    text = CONFIG.replace('directory = "{folder}"', 'url = "mqtt://127.0.0.1:{fleet}"')
+    text = text.format(port=free_port(), dead=free_port(), fleet=mosquitto.port)
+    async with started(tmp_path, text) as gateway:
+        figures = gateway.counters.values
+        await until(lambda: figures["tidegate/uplink/cloud/state"] == "connected")
+        mosquitto.freeze()
+        clients = Clients(int(gateway.configuration.listeners[0].port))
+        await publish(await clients.connect("p"), "both/x", b"1", b"2")
+        await until(lambda: figures["tidegate/uplink/cloud/inflight"] == 2)
+        await until(lambda: figures["tidegate/uplink/inflight"] == 2)
+        mosquitto.thaw()
+        await until(lambda: figures["tidegate/uplink/cloud/inflight"] == 0)
+        await clients.close()
 
 
 async def test_the_next_attempt_to_connect_is_told_until_it_is_not_planned(
