@@ -16,6 +16,8 @@ REPEATED = {"shared": 1, "flapping": 1, "refused": 3, "denied": 3}
 """kinds of events that need a person while they are repeated, and from how many times on"""
 RECENT = 120.0
 """seconds since the last time within which an event counts as going on"""
+CRASH_RECENT, CRASHES_WITHIN = 600.0, 3_600.0
+"""seconds for which a start after a crash is shown, and in which such starts are counted"""
 UNANSWERED = 10.0
 """seconds after which sent messages that the fleet does not acknowledge need a person"""
 MOST_SILENT = 5
@@ -56,6 +58,7 @@ def findings(
     found += [_silent_bridge(row) for row in status.rows("silent")]
     found += _silent_topics(state, silent, now)
     found += [_event(row) for row in events.rows() if _goes_on(row, events)]
+    found += _crash(events)
     return sorted(found, key=lambda each: each.severity != "error")
 
 
@@ -174,6 +177,22 @@ def _goes_on(row: Document, events: Answer) -> bool:
         return False
     sent = events.number("time")
     return until is None or sent is None or sent - until < 1_000 * RECENT
+
+
+def _crash(events: Answer) -> list[Finding]:
+    """Return that the gateway began anew without having been stopped, for some time after it."""
+    sent = events.number("time")
+    starts = [row for row in events.rows() if row.get("kind") == "start"]
+    crashes = [row for row in starts if row.get("severity") == "warning"]
+    times = [number(row.get("time")) or 0.0 for row in crashes]
+    if sent is None or not times or sent - times[0] > 1_000 * CRASH_RECENT:
+        return []
+    lately = sum(sent - each < 1_000 * CRASHES_WITHIN for each in times)
+    words = text(crashes[0].get("text")).partition(" after ")[2]
+    words = f"started {lasting((sent - times[0]) / 1_000)} ago after {words}"
+    if lately > 1:
+        words += f" · {lately} times within the hour"
+    return [Finding("warning", "gateway", words, "Events", str(crashes[0].get("id")))]
 
 
 def _event(row: Document) -> Finding:

@@ -243,6 +243,17 @@ def _filter_figures(where: "Where") -> dict[str, str | int | float]:
 
 ROOT = "$SYS/broker/"
 
+OF_TRAFFIC = (
+    "tidegate/sys/messages_sent",
+    "tidegate/sys/bytes_sent",
+    "tidegate/queries/answered",
+    "tidegate/queries/refused",
+)
+"""Counters that are a part of the traffic's, and like these are those of a round's begin.
+
+So their difference is clients' messages, although the round itself sends some.
+"""
+
 AT_ONCE = 16
 """Figures, and messages to who subscribes to them, after which others have their turn."""
 
@@ -295,11 +306,13 @@ class SysTopics:
         """Publish them, and stop after each."""
         self.update()
         values = self._counters.values
+        traffic = {name: values.get(name) for name in OF_TRAFFIC}
         # most are the same objects as before: no step of Python for each of hundreds, once a second
         differ = chain(map(is_not, values.values(), self._seen), repeat("new"))
         maybe_changed, seen = [*compress(values, differ)], [*values.values()]
         for name in maybe_changed:
-            value = values.get(name)  # as it is now: others have had their turn meanwhile
+            # as it is now, since others have had their turn meanwhile
+            value = traffic[name] if name in traffic else values.get(name)
             if value is not None and self._published.get(name) != value:
                 self._published[name] = value
                 self._retain(name, str(value))

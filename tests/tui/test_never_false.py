@@ -577,3 +577,23 @@ def test_a_client_in_trouble_needs_a_person_while_it_is(
         assert words in text
     else:
         assert "nothing needs you" in text
+
+
+def test_a_gateway_that_crashed_is_told_for_a_while() -> None:
+    bench = Bench()
+    crash = "tidegate 1 started after a power cut, a crash or a kill: the run before did not stop"
+    start = {"kind": "start", "subject": "gateway", "until": None, "count": 1}
+    rows = [
+        {**start, "id": 3, "time": 980_000, "severity": "warning", "text": crash},
+        {**start, "id": 2, "time": 900_000, "severity": "warning", "text": crash},
+        {**start, "id": 1, "time": 100_000, "severity": "info", "text": "tidegate 1 started"},
+    ]
+    bench.client.answers |= {"events": {"rows": rows, "total": 3, "last": 3}, "status": {}}
+    bench.pass_time(6)
+    bench.pass_time(1)
+    text = " ".join(bench.screen(160, 50).split())
+    assert "gateway started 26s ago after a power cut, a crash or a kill" in text
+    assert "2 times within the hour" in text
+    bench.pass_time(700)
+    bench.pass_time(1)
+    assert "nothing needs you" in bench.screen(120, 30)
