@@ -33,7 +33,7 @@ from tui.series import SPANS, Course
 from tui.state import GatewayState
 from tui.subject import Subject
 from tui.text import lasting, printable, time_of_day, wrapped
-from tui.verdict import Finding, findings, silent_count
+from tui.verdict import Finding, clock_ahead, findings, silent_count
 from tui.view import Action, View
 
 MOST_WORK = 0.05
@@ -284,6 +284,11 @@ class Session:
         """Return what needs a person."""
         status, events, silent = (self.queries.get(each) for each in (STATUS, EVENTS, SILENT))
         return findings(self.state, status, events, silent, self.now)
+
+    @property
+    def there(self) -> float:
+        """The time by the gateway's clock, which may differ from ours."""
+        return self.now + clock_ahead(self.queries.get(STATUS))
 
     def silent(self) -> int:
         """Return how many topics are silent."""

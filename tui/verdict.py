@@ -18,10 +18,12 @@ RECENT = 120.0
 """seconds since the last time within which an event counts as going on"""
 CRASH_RECENT, CRASHES_WITHIN = 600.0, 3_600.0
 """seconds for which a start after a crash is shown, and in which such starts are counted"""
+CLOCKS_APART = 60.0
+"""seconds by which the gateway's clock differs from ours before that needs a person"""
 UNANSWERED = 10.0
 """seconds after which sent messages that the fleet does not acknowledge need a person"""
 MOST_SILENT = 5
-"""silent topics that are shown, the longest silent first; of others only the number"""
+"""publishers of silent topics that are shown, the longest silent first; then only a number"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +41,14 @@ def findings(
     state: GatewayState, status: Answer, events: Answer, silent: Answer, now: float
 ) -> list[Finding]:
     """Return what needs a person. Without answers the gateway's figures alone must do."""
+    ahead = clock_ahead(status)
+    there = now + ahead
     since = _since(events.rows())
     troubles, alarms = _troubles(status), {each.text for each in state.alarms.values()}
     found = [Finding("error", "gateway", each, "Events") for each in troubles if each not in alarms]
     room = state.survives(status.document)
     found += [
-        _uplink(each, state, room, since.get(f"uplink {each.name}".strip()), now)
+        _uplink(each, state, room, since.get(f"uplink {each.name}".strip()), there)
         for each in state.uplinks(status.document)
         if each.state in DOWN
         or (each.state == "connecting" and each.error)
@@ -52,14 +56,24 @@ def findings(
     ]
     found += [_stuck(row) for row in status.rows("channels_stuck")]
     for name, alarm in state.alarms.items():
-        since_when = "" if alarm.raised is None else f" · for {lasting(now - alarm.raised)}"
+        since_when = "" if alarm.raised is None else f" · for {lasting(there - alarm.raised)}"
         grave = "error" if alarm.text in troubles else "warning"
         found.append(Finding(grave, name.replace("_", " "), alarm.text + since_when, "Events"))
     found += [_silent_bridge(row) for row in status.rows("silent")]
     found += _silent_topics(state, silent, now)
     found += [_event(row) for row in events.rows() if _goes_on(row, events)]
     found += _crash(events)
+    if abs(ahead) >= CLOCKS_APART:
+        apart = "ahead of" if ahead > 0 else "behind"
+        words = f"{span(abs(ahead))} {apart} this machine's; times of events are by the gateway's"
+        found.append(Finding("warning", "clock", words, "Events"))
     return sorted(found, key=lambda each: each.severity != "error")
+
+
+def clock_ahead(status: Answer) -> float:
+    """Return by how many seconds the gateway's clock is ahead of ours; 0 until it has answered."""
+    sent = status.number("time")
+    return 0.0 if sent is None or status.at is None else sent / 1_000 - status.at
 
 
 def _lost(state: GatewayState) -> str:
@@ -149,25 +163,36 @@ def silent_count(state: GatewayState, silent: Answer) -> int:
 
 
 def _silent_topics(state: GatewayState, silent: Answer, now: float) -> list[Finding]:
-    topics = [each for each in state.topics if each.silent]
-    topics.sort(key=lambda each: -(each.age(now) or 0.0))
-    found = [_silent_topic(each, now) for each in topics[:MOST_SILENT]]
-    more = silent_count(state, silent) - len(found)
+    """Return silent topics by their publisher, which is likelier to be silent than each of them."""
+    topics = sorted(
+        (each for each in state.topics if each.silent), key=lambda each: -(each.age(now) or 0.0)
+    )
+    groups: dict[str, list[Topic]] = {}
+    for each in topics:
+        groups.setdefault(each.publisher, []).append(each)
+    shown = list(groups.values())[:MOST_SILENT]
+    found = [_silent_group(each, now) for each in shown]
+    more = silent_count(state, silent) - sum(map(len, shown))
     if more > 0:
         words = f"{amount(more)} more are silent"
         found.append(Finding("warning", "topics", words, "Topics"))
     return found
 
 
-def _silent_topic(topic: Topic, now: float) -> Finding:
-    words = f"silent {lasting(topic.age(now))}"
-    usual = topic.interval
+def _silent_group(topics: Sequence[Topic], now: float) -> Finding:
+    last = min(topics, key=lambda each: each.age(now) or 0.0)
+    words = f"silent {lasting(last.age(now))}"
+    usual = last.interval
     if usual is not None:
         words += (
             f", usually every {usual:.0f}s" if usual >= 1 else ", usually more than one a second"
         )
-    name = text(topic.name).removeprefix("sensors/")
-    return Finding("warning", name, words, "Topics", topic.name)
+    names = [text(each.name).removeprefix("sensors/") for each in topics]
+    if len(topics) == 1:
+        return Finding("warning", names[0], words, "Topics", last.name)
+    some = ", ".join(sorted(names)[:3]) + (", …" if len(names) > 3 else "")
+    words = f"{len(topics)} topics of it {words}: {some}"
+    return Finding("warning", last.publisher, words, "Topics", last.name)
 
 
 def _goes_on(row: Document, events: Answer) -> bool:

@@ -412,7 +412,7 @@ def test_a_topic_that_speaks_again_is_silent_nowhere() -> None:
 def test_many_silent_topics_are_one_thing_with_their_number() -> None:
     bench = Bench()
     rows = [
-        topic(f"sensors/{n}", silent=True, silent_seconds=600.0 - n, retained=False)
+        topic(f"s/{n}", publisher=f"{n}", silent=True, silent_seconds=600.0 - n, retained=False)
         for n in range(20)
     ]
     bench.client.answers["topics"] = {"total": 480, "offset": 0, "rows": rows, "next": 20}
@@ -597,3 +597,42 @@ def test_a_gateway_that_crashed_is_told_for_a_while() -> None:
     bench.pass_time(700)
     bench.pass_time(1)
     assert "nothing needs you" in bench.screen(120, 30)
+
+
+def test_silent_topics_of_one_publisher_are_one_thing() -> None:
+    bench = Bench()
+    rows = [
+        topic(f"sensors/boiler/{name}", publisher="pump-7", silent=True, silent_seconds=20.0)
+        for name in ("flow", "return", "temperature", "level")
+    ]
+    bench.client.answers["topics"] = {"total": 4, "offset": 0, "rows": rows}
+    bench.pass_time(6)
+    bench.pass_time(1)
+    text = bench.screen(160, 50)
+    assert "1 thing needs you" in text
+    assert "pump-7    4 topics of it silent 1" in text
+    assert "usually every 2s: boiler/flow, boiler/level, boiler/return, …" in text
+
+
+def test_durations_are_by_the_clock_that_events_have() -> None:
+    """A board without a battery begins in 1970; an outage of a minute had lasted for 50 years."""
+    bench = Bench()
+    hour = 3_600_000
+    down = {"id": 1, "time": 940_000 - hour, "until": None, "severity": "warning", "kind": "link",
+            "subject": "uplink", "text": "disconnected", "count": 1}  # fmt: skip
+    answers = bench.client.answers
+    answers |= {"status": {"uplinks": []}, "events": {"rows": [down], "total": 1, "last": 1}}
+    client = {"id": "c", "connected": True, "since": 940_000 - hour}
+    answers["clients"] = {"total": 1, "rows": [client]}
+    for each in answers.values():
+        each["time"] = 1_007_000 - hour
+    bench.pass_time(6)
+    bench.pass_time(1)
+    bench.tell(tidegate__uplink__state="disconnected", tidegate__uplink__error="no route")
+    text = bench.screen(160, 50)
+    assert "down 1m: no route" in text
+    assert "clock     59m 59s behind this machine's" in text or "1h 00m behind" in text
+    bench.press("6")
+    assert " 1m " in bench.screen(120, 30)
+    bench.press("3")
+    assert " 1m0" in bench.screen(120, 30)

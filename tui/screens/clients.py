@@ -200,7 +200,7 @@ class Clients(View):
 
     def _seconds(self, row: Document) -> float | None:
         began = number(row.get("since")) or number(row.get("disconnected"))
-        return None if began is None else self.session.now - began / 1_000
+        return None if began is None else self.session.there - began / 1_000
 
     def _since(self, row: Document) -> tuple[str, str]:
         return span(self._seconds(row)).replace(" ", ""), MUTED

@@ -105,7 +105,7 @@ class Events(View):
         if begun is None or row.get("kind") not in ("alarm", "link", "flapping", "shared"):
             return "", MUTED
         if until is None:
-            return lasting(self.session.now - begun / 1_000).replace(" ", ""), "warn"
+            return lasting(self.session.there - begun / 1_000).replace(" ", ""), "warn"
         return span((until - begun) / 1_000).replace(" ", ""), MUTED
 
     def _enter(self) -> None:
