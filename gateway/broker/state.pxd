@@ -1,6 +1,6 @@
 from gateway.broker.deadlines cimport Deadlines
 from gateway.broker.publishing.topic_admissions cimport TopicAdmissions
-from gateway.broker.publishing.topic_memory cimport Watcher
+from gateway.broker.publishing.topic_memory cimport TopicMemory
 from gateway.broker.subscribing.replays cimport Replays
 from gateway.counters cimport Counters
 from gateway.mqtt.codec.publish cimport PropertyCache
@@ -49,7 +49,8 @@ cdef class State:
     cdef public object store
     cdef public object subscription_filters
     cdef public object topic_limits
+    cdef public TopicMemory topic_memory
     cdef public Traffic traffic
-    cdef public Watcher watch
+    cdef public object watch
 
     cpdef packet_size(self, info)

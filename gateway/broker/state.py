@@ -20,7 +20,7 @@ from gateway.broker.publishing.expiry import Expiry
 from gateway.broker.publishing.inline import Publish
 from gateway.broker.publishing.refusals import Refusals
 from gateway.broker.publishing.topic_admissions import TopicAdmissions
-from gateway.broker.publishing.topic_memory import Watcher
+from gateway.broker.publishing.topic_memory import TopicMemory
 from gateway.broker.shares import Shares
 from gateway.broker.store import Durability, Store
 from gateway.broker.subscribing.conflated import Conflation
@@ -31,6 +31,7 @@ from gateway.broker.subscribing.subscription_filters import SubscriptionFilters
 from gateway.counters import Counters
 from gateway.mqtt.aliases.topic_aliases import InboundFigures
 from gateway.mqtt.codec.publish import PropertyCache
+from gateway.mqtt.publication import Publication
 from gateway.routing.budget import Budget
 from gateway.routing.retained.retained import RetainedMessages
 from gateway.routing.router import Router
@@ -95,6 +96,7 @@ class State:
         "store",
         "subscription_filters",
         "topic_limits",
+        "topic_memory",
         "traffic",
         "watch",
     )
@@ -117,8 +119,9 @@ class State:
         self.store = store
         self.new_client_id = new_client_id
         self.traffic = Traffic()
-        self.watch: Watcher | None = None
-        """Observes the messages that are delivered."""
+        self.topic_memory: TopicMemory | None = None
+        self.watch: Callable[[Publication, int, int], None] | None = None
+        """Called with messages that are delivered, from a number on, and how many."""
         self.deadlines = Deadlines()
         self.sockets = 0  # network connections since the start
         self.connects = 0  # CONNECT packets since the start

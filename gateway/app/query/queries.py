@@ -12,7 +12,6 @@ from gateway.app.query.series import Series
 from gateway.app.query.status import StatusQuery
 from gateway.app.query.topics import TopicQueries
 from gateway.app.query.trials import RuleTrials
-from gateway.app.query.watchers import Watchers
 from gateway.app.query.why import WhyQuery
 from gateway.app.responder import Answer, Request, RequestError, Responder
 from gateway.settings.log import PARTS, Level
@@ -62,11 +61,10 @@ class Queries:
         ClientQueries(run, core, control, self.responder, ends)
         self._status = StatusQuery(run, storage, core, self.responder, events)
         events.answer(self.responder)
-        watchers = Watchers(core.broker)
-        self.topics = TopicQueries(run, core, self.responder, watchers)
+        self.topics = TopicQueries(run, core, self.responder)
         WhyQuery(storage, self.responder)
         LogLevels(control, self.responder)
-        self.trials = RuleTrials(run, core, self.responder, watchers, check)
+        self.trials = RuleTrials(run, core, self.responder, check)
         Series(run, core).answer(self.responder)
         core.broker.notices.listeners.append(ClientEvents(run, ends).record)
 

@@ -1,10 +1,10 @@
 """The last message of each topic, its usual interval, and silent topics: `topics`, `topic`."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import islice
 
 from gateway.app.parts import Core, Run
 from gateway.app.query.clients import in_order
-from gateway.app.query.watchers import Watchers
 from gateway.app.responder import Answer, Request, RequestError, Responder
 from gateway.broker.publishing.topic_memory import LENGTH, PAYLOAD_BYTES, Topic, TopicMemory
 from gateway.mqtt.codec.fields import write_string
@@ -25,6 +25,9 @@ MAXIMUM_RECEIVERS = 100
 MAXIMUM_RECEIVER_LETTERS = 16 * 1024
 """Characters of their client identifiers."""
 
+SWEPT = 2_500
+"""Topics that are read in a second: 2 ms."""
+
 STATES = ("all", "silent")
 SORTS = ("topic", "rate", "silent_seconds", "count", "bytes")
 
@@ -32,22 +35,25 @@ SORTS = ("topic", "rate", "silent_seconds", "count", "bytes")
 class TopicQueries:
     """Answers from the remembered topics and the broker's subscriptions."""
 
-    def __init__(self, run: Run, core: Core, responder: Responder, watchers: Watchers) -> None:
+    def __init__(self, run: Run, core: Core, responder: Responder) -> None:
         self._broker = core.broker
         self._clock = run.clock
-        self._watchers = watchers
-        self._memory = TopicMemory(run.counters)
+        self._memory = TopicMemory(run.counters, core.broker.admissions.forget_topic)
+        self._sweep: Iterator[None] = iter(())
         responder.know("topics", self._topics, "match", "state", "sort", "offset", "limit")
         responder.know("topic", self._topic, "topic")
         self.remember(run.configuration.broker.remembered_topics)
+        run.every(1.0, self._read_some)
 
     def remember(self, maximum: int) -> None:
         """Remember so many topics from now on, 0 for none."""
         self._memory.limit(maximum)
-        if maximum:
-            self._watchers.add(self._memory)
-        else:
-            self._watchers.discard(self._memory)
+        self._broker.topic_memory = self._memory if maximum else None
+
+    def _read_some(self) -> None:
+        """Release publications of last messages, a bounded number of them."""
+        if sum(1 for _ in islice(self._sweep, SWEPT)) < SWEPT:
+            self._sweep = self._memory.sweep()
 
     async def _topics(self, request: Request) -> Answer:
         if not self._memory.maximum:
@@ -63,6 +69,7 @@ class TopicQueries:
             name = key[LENGTH:].decode()
             if match is not None and not topic_matches(match, name):
                 continue
+            topic.read()
             if state == "all" or is_silent(topic, now):
                 keys.append((_key(topic, sort, now), name))
         names = [name for _, name in await in_order(request, keys)]
@@ -72,6 +79,7 @@ class TopicQueries:
         topic = self._memory.topics.get(write_string(name))
         if topic is None:
             return None
+        topic.read()
         now = self._clock.monotonic()
         usual = topic.count >= KNOWN_INTERVALS
         return {

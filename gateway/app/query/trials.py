@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING
 
 from gateway.app.parts import Core, Run
 from gateway.app.query.topics import payload_of
-from gateway.app.query.watchers import Watchers
 from gateway.app.responder import SHOWN, Answer, Request, RequestError, Responder
 from gateway.broker.client import Client
 from gateway.broker.own_names import UPLINK_CLIENT
-from gateway.broker.publishing.topic_memory import Watcher
 from gateway.config.errors import ConfigurationError
 from gateway.errors import TidegateError
 from gateway.mqtt.publication import Publication
@@ -60,7 +58,7 @@ class RunningTrial:
         self.over = asyncio.Event()
 
 
-class RuleTrials(Watcher):
+class RuleTrials:
     """Tries rules on live messages on request; without a trial no message is evaluated.
 
     A message that a rule is for is evaluated before it is numbered, when rules remember only
@@ -72,11 +70,9 @@ class RuleTrials(Watcher):
         run: Run,
         core: Core,
         responder: Responder,
-        watchers: Watchers,
         check: "Check",
     ) -> None:
         self._check = check
-        self._watchers = watchers
         self._run = run
         self._core = core
         self._rules: RuleSet | None = None
@@ -186,7 +182,7 @@ class RuleTrials(Watcher):
         rules.before_numbers.append(trial.evaluate)
         if trial.new is not None and trial.new.rule.topic not in rules.topic_filters:
             self._others.append(trial)
-            self._watchers.add(self)
+            self._core.broker.watch = self._evaluate
         task = asyncio.get_running_loop().create_task(self._watch(running))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -203,7 +199,7 @@ class RuleTrials(Watcher):
                 return
         self._forget(running)
 
-    def note(self, publication: Publication, first: int, count: int) -> None:
+    def _evaluate(self, publication: Publication, first: int, count: int) -> None:
         """Evaluate messages that no rule is for."""
         if publication.client_id == UPLINK_CLIENT:  # it came down, and no rule sends it up
             return
@@ -225,7 +221,7 @@ class RuleTrials(Watcher):
         if running.trial in self._others:
             self._others.remove(running.trial)
             if not self._others:
-                self._watchers.discard(self)
+                self._core.broker.watch = None
 
     def _forget(self, running: RunningTrial) -> None:
         self._end(running, OVER)

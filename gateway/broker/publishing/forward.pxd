@@ -1,18 +1,21 @@
 import cython
 
 from gateway.broker.publishing.topic_admissions cimport TopicAdmission
+from gateway.broker.publishing.topic_memory cimport Topic
 from gateway.broker.state cimport State
-from gateway.mqtt.publication cimport Publication
+from gateway.mqtt.publication cimport PacketBatch, Publication
 from gateway.routing.budget cimport Budget
 from gateway.routing.route cimport Destination
 from gateway.routing.route cimport Route
 from gateway.session.session cimport Session
 from gateway.session.traffic cimport Traffic
 
+cdef Py_ssize_t _MAXIMUM_HELD
 cdef long long _RECEIVER_BYTES
 
 @cython.locals(
-    count=Py_ssize_t, route=Route, selected=list, budget=Budget, unfinished=bint)
+    count=Py_ssize_t, route=Route, selected=list, budget=Budget, unfinished=bint, topic=Topic,
+    packets=PacketBatch)
 cpdef tuple forward(
     State state, Publication publication, Py_ssize_t first, TopicAdmission admission, instant,
     bint reserved)

@@ -8,6 +8,7 @@ from gateway.broker.publishing.expiry import bounded
 from gateway.broker.publishing.inline import InlineClient
 from gateway.broker.publishing.refusals import Outcome
 from gateway.broker.publishing.topic_admissions import TopicAdmission
+from gateway.broker.publishing.topic_memory import MAXIMUM_HELD
 from gateway.broker.state import State
 from gateway.counters import Counters
 from gateway.mqtt.message import Message
@@ -23,7 +24,8 @@ from gateway.session.session import Session
 from gateway.session.span import Span
 from gateway.session.traffic import RECEIVER_BYTES, Traffic
 
-_RECEIVER_BYTES = RECEIVER_BYTES  # compiled, a C name
+_MAXIMUM_HELD = MAXIMUM_HELD  # compiled, C names
+_RECEIVER_BYTES = RECEIVER_BYTES
 _SUCCESS = ReasonCode.SUCCESS  # CPython 3.11 takes 50 ns to find a member of an enumeration
 _NO_MATCHING_SUBSCRIBERS = ReasonCode.NO_MATCHING_SUBSCRIBERS
 _QUOTA_EXCEEDED = ReasonCode.QUOTA_EXCEEDED
@@ -83,21 +85,15 @@ def forward(
     destination that can accept them.
     """
     count = publication.packets.count - first
-    if admission.delayed or admission.addressee is not None:
-        return _forward_elsewhere(state, publication, first, admission, instant)
+    if admission.special:
+        return _forward_special(state, publication, first, admission, instant)
     # a waiting replay must not send an older retained message after this one
     if state.replays.count:
         state.replays.send_first(admission.topic, instant)
     route = admission.route
-    if route.crowded:
-        state.counters.add("tidegate/refused/crowded_topics")
-        state.refusals.reason = "too many subscriptions match its topic"
-        return count, _QUOTA_EXCEEDED, None
     # all receivers are asked before any gets the message: a refusal then holds for all of them
     if reserved:
         count = _capacity(state, publication, first, count, route)
-        if count and publication.retain:
-            count = _retained_capacity(state, publication, first, count)
         if not count:
             return 0, _SUCCESS, _QUOTA_EXCEEDED
     selected, refusal, unfinished = None, None, False
@@ -110,6 +106,15 @@ def forward(
             return 0, _SUCCESS, refusal
         # receivers may route messages of their own, which use the same budget
         unfinished, budget.unfinished = budget.unfinished, False
+    if state.topic_memory is not None:
+        # a call for each message would cost more than what it does
+        topic, packets = admission.remembered, publication.packets
+        if topic is not None and packets.count == 1 and packets.size <= _MAXIMUM_HELD:
+            topic.last = publication
+            topic.count += 1
+            topic.bytes += packets.payloads
+        else:
+            admission.remembered = state.topic_memory.note(publication, first, count)
     if publication.retain or state.watch is not None:
         _remember(state, publication, first, count)
     _deliver(state.traffic, publication, first, count, route, selected, instant.monotonic, reserved)
@@ -120,22 +125,26 @@ def forward(
     return count, _NO_MATCHING_SUBSCRIBERS, None
 
 
-def _forward_elsewhere(
+def _forward_special(
     state: State,
     publication: Publication,
     first: int,
     admission: TopicAdmission,
     instant: Instant,
 ) -> Outcome:
-    """Store delayed messages, or deliver peer to peer messages to their addressee.
+    """Store delayed messages, deliver peer to peer messages, or refuse those to a crowded topic.
 
     Peer to peer messages need no subscription and match none. No part of the gateway sees them, and
     they are not retained. A client that may not read the topic does not get them.
     """
     if admission.delayed:
         return state.delays.forward(publication, first)
-    session = state.sessions.get(admission.addressee or "")
     count, qos = publication.packets.count - first, publication.qos
+    if admission.addressee is None:
+        state.counters.add("tidegate/refused/crowded_topics")
+        state.refusals.reason = "too many subscriptions match its topic"
+        return count, _QUOTA_EXCEEDED, None
+    session = state.sessions.get(admission.addressee)
     if session is None or not state.admissions.rights(admission, session.access) & READ:
         return count, _NO_MATCHING_SUBSCRIBERS, None
     count = session.capacity(publication, first, count, qos)
@@ -168,7 +177,7 @@ def _retained_capacity(state: State, publication: Publication, first: int, most:
 def _capacity(state: State, publication: Publication, first: int, count: int, route: Route) -> int:
     """Return how many of the messages every unconditional destination can store.
 
-    0, which is counted, if none.
+    0, which is counted, if none. Messages to be retained must have space there, too.
     """
     is_retained = publication.retain
     for destination in route.sessions:
@@ -183,7 +192,9 @@ def _capacity(state: State, publication: Publication, first: int, count: int, ro
             if not count:
                 state.refusals.for_queue(session)
                 return 0
-    return count if not is_retained or _disk_has_space(state, publication) else 0
+    if is_retained and not _disk_has_space(state, publication):
+        return 0
+    return _retained_capacity(state, publication, first, count) if publication.retain else count
 
 
 def _disk_has_space(state: State, publication: Publication) -> bool:
@@ -195,9 +206,9 @@ def _disk_has_space(state: State, publication: Publication) -> bool:
 
 
 def _remember(state: State, publication: Publication, first: int, count: int) -> None:
-    """Store messages that are to be retained, and report all to the watcher."""
+    """Store messages that are to be retained, and report all to who watches."""
     if state.watch is not None:
-        state.watch.note(publication, first, count)
+        state.watch(publication, first, count)
     if publication.retain:
         _retain(state, publication, first, count)
 

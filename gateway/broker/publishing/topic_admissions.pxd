@@ -1,5 +1,6 @@
 import cython
 
+from gateway.broker.publishing.topic_memory cimport Topic
 from gateway.routing.route cimport Route
 from gateway.routing.router cimport Router
 
@@ -13,9 +14,11 @@ cdef class TopicAdmission:
     cdef public object fault
     cdef public bint guarded
     cdef public object refusal
+    cdef public Topic remembered
     cdef public dict rights
     cdef readonly Route route
     cdef public Py_ssize_t size
+    cdef public bint special
     cdef readonly str topic
     cdef public object writer
 
@@ -48,6 +51,7 @@ cdef class TopicAdmissions:
     @cython.locals(rights=dict)
     cpdef int rights(self, TopicAdmission admission, access) except -1
     cpdef reader(self, TopicAdmission admission)
+    cpdef forget_topic(self, bytes topic_name)
     cpdef forget_all(self)
     @cython.locals(admission=TopicAdmission, match=tuple, route=Route)
     cdef TopicAdmission _make(self, bytes topic_name)

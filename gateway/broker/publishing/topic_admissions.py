@@ -6,6 +6,7 @@ from gateway.access.access import Access
 from gateway.access.rule import WRITE
 from gateway.access.topics import DELAY, DELAY_FAULT, delay_of, is_guarded, may_publish
 from gateway.broker.client_classes import DurabilityClasses
+from gateway.broker.publishing.topic_memory import Topic
 from gateway.mqtt.codec.fields import to_text, write_string
 from gateway.mqtt.errors import MqttError
 from gateway.mqtt.reason_codes import ReasonCode
@@ -22,7 +23,7 @@ LARGEST = 4
 FREED = 32
 """The part of the bound that is freed at once: cheaper than one by one."""
 
-ADMISSION_OVERHEAD = 300
+ADMISSION_OVERHEAD = 320
 """Bytes of an admission beside its topic, twice, and its route: the object and its dictionary
 entry."""
 
@@ -43,9 +44,10 @@ class TopicAdmission:
     client gets a text, else None. A `guarded` topic is not for every client:
     `TopicAdmissions.rights` decides. `durability` is the configured class of the topic, None if it
     has none. `addressee` is the client identifier of a peer to peer topic; `delayed` messages wait
-    for their moment. It is `common` if rights and route alone decide who may publish and who
-    receives. `writer` is the access that last proved the right to publish: most topics have one
-    publisher.
+    for their moment. A `special` topic is one of these, or too many subscriptions match it. It is
+    `common` if rights and route alone decide who may publish and who receives. `writer` is the
+    access that last proved the right to publish: most topics have one publisher. `remembered` is
+    what is stored of the topic for queries, None if nothing is.
     """
 
     __slots__ = (
@@ -57,9 +59,11 @@ class TopicAdmission:
         "fault",
         "guarded",
         "refusal",
+        "remembered",
         "rights",
         "route",
         "size",
+        "special",
         "topic",
         "writer",
     )
@@ -72,11 +76,13 @@ class TopicAdmission:
         self.durability: DurabilityClass | None = None
         self.addressee: str | None = None
         self.delayed = False
+        self.special = route.crowded
         self.guarded = False
         self.common = False
         self.epoch = 0  # the cache's epoch while this admission is in it
         self.rights: dict[Access, int] | None = None  # made for the first access that needs it
         self.writer: Access | None = None
+        self.remembered: Topic | None = None
         self.size = ADMISSION_OVERHEAD + 2 * text_size(topic)
 
     def commit_within(self, of_client: DurabilityClass) -> float | None:
@@ -266,6 +272,8 @@ class TopicAdmissions:
         admission.durability = self._durability_classes.of_topic(topic)
         if self.p2p:
             admission.addressee = addressee_of(topic)
+        if admission.delayed or admission.addressee is not None:
+            admission.special = True
         ordinary = admission.refusal is None and admission.addressee is None
         admission.common = ordinary and not topic.startswith("$")
         return admission
@@ -312,9 +320,12 @@ class TopicAdmissions:
         if "+" in topic_filter or "#" in topic_filter:
             self.forget_all()
             return
-        name = write_string(topic_filter)
+        self.forget_topic(write_string(topic_filter))
+
+    def forget_topic(self, topic_name: bytes) -> None:
+        """Forget the admission of a topic."""
         for known in (self._young, self._old):
-            admission = known.pop(name, None)
+            admission = known.pop(topic_name, None)
             if admission is not None:
                 self._discard(admission)
 

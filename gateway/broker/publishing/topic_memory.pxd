@@ -4,6 +4,7 @@ from gateway.mqtt.publication cimport PacketBatch, Publication, body_start
 
 cdef int _DOLLAR
 cdef Py_ssize_t _PAYLOAD_BYTES
+cdef Py_ssize_t _MAXIMUM_HELD
 cdef double _STEP
 cdef double _WEIGHT
 
@@ -11,32 +12,35 @@ cdef double _WEIGHT
 cdef class Topic:
     cdef double _begun
     cdef Py_ssize_t _counted
+    cdef double _ends
     cdef readonly double arrived
-    cdef readonly long long bytes
+    cdef public long long bytes
     cdef readonly object client_id
-    cdef readonly Py_ssize_t count
-    cdef double ends
+    cdef public Py_ssize_t count
     cdef readonly double interval
+    cdef public Publication last
     cdef readonly bytes payload
+    cdef public Py_ssize_t place
     cdef readonly int qos
     cdef readonly Py_ssize_t size
 
+    @cython.locals(publication=Publication, packets=PacketBatch, place=Py_ssize_t, start=Py_ssize_t,
+                   end=Py_ssize_t)
+    cpdef read(self)
     @cython.locals(interval=double, weight=double)
-    cdef end_step(self)
+    cdef _end_step(self)
 
-cdef class Watcher:
-    cpdef note(self, Publication publication, Py_ssize_t first, Py_ssize_t count)
-
-cdef class TopicMemory(Watcher):
+cdef class TopicMemory:
     cdef object _counters
+    cdef object _forgotten
     cdef readonly Py_ssize_t maximum
     cdef readonly dict topics
 
-    @cython.locals(packets=PacketBatch, name=bytes, arrived=double, topic=Topic, data=bytes,
-                   end=Py_ssize_t, size=Py_ssize_t, stop=Py_ssize_t)
-    cpdef note(self, Publication publication, Py_ssize_t first, Py_ssize_t count)
-    @cython.locals(packets=PacketBatch, topics=dict, arrived=double, data=bytes, qos=int,
-                   last=Py_ssize_t, start=Py_ssize_t, offset=Py_ssize_t,
-                   end=Py_ssize_t, size=Py_ssize_t, body=Py_ssize_t, name=bytes, topic=Topic)
-    cdef _note_uneven(self, Publication publication, Py_ssize_t first, Py_ssize_t count)
-    cdef Topic _begin(self, bytes name, double arrived)
+    @cython.locals(packets=PacketBatch, topic=Topic)
+    cpdef Topic note(self, Publication publication, Py_ssize_t first, Py_ssize_t count)
+    @cython.locals(packets=PacketBatch, topics=dict, arrived=double, data=bytes, large=bint,
+                   last=Py_ssize_t, place=Py_ssize_t, start=Py_ssize_t, offset=Py_ssize_t,
+                   end=Py_ssize_t, body=Py_ssize_t, name=bytes, topic=Topic)
+    cdef _note_mixed(self, Publication publication, Py_ssize_t first, Py_ssize_t count)
+    @cython.locals(topic=Topic)
+    cdef Topic _topic(self, bytes name, double arrived)

@@ -1,5 +1,8 @@
 """What is remembered of topics: the last message, how many there were, and how often one comes."""
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from gateway.broker.publishing import topic_memory
 from gateway.broker.publishing.topic_memory import PAYLOAD_BYTES, TopicMemory
 from gateway.mqtt.packets import Publish
@@ -11,14 +14,18 @@ class On:
 
     def __init__(self, maximum: int = 100) -> None:
         self.harness = Harness()
-        self.memory = TopicMemory(self.harness.counters)
+        broker = self.harness.broker
+        self.memory = TopicMemory(self.harness.counters, broker.admissions.forget_topic)
         self.memory.limit(maximum)
-        self.harness.broker.watch = self.memory
+        broker.topic_memory = self.memory
         self.client = self.harness.connect("p")
 
     def publish(self, *messages: tuple[str, bytes]) -> None:
         """Publish in one read, so that the broker takes together what it can."""
         self.client.send(*[Publish(topic, payload) for topic, payload in messages])
+        self.held = [topic.last for topic in self.memory.topics.values() if topic.last is not None]
+        for _ in self.memory.sweep():
+            pass
 
     @property
     def names(self) -> list[str]:
@@ -107,3 +114,63 @@ def test_large_messages_and_long_topics_that_come_together() -> None:
         b"\x00\x01a": (4, b"4" * PAYLOAD_BYTES, 400),
         b"\x00\x01b": (2, b"3" * 200, 200),
     }
+
+
+@given(
+    st.lists(
+        st.lists(
+            st.tuples(st.sampled_from(["a", "b", "c/d"]), st.sampled_from([0, 1, 200, 300, 1_500])),
+            min_size=1,
+            max_size=6,
+        ),
+        max_size=12,
+    ),
+    st.sampled_from(["#", "a"]),
+)
+def test_any_messages_in_any_order_against_a_naive_reference(
+    writes: list[list[tuple[str, int]]], topic_filter: str
+) -> None:
+    on = On()
+    on.harness.connect("s").subscribe(topic_filter)  # topics share a route, or do not
+    expected: dict[bytes, tuple[int, int, bytes, int]] = {}
+    for number, write in enumerate(writes):
+        messages = [(topic, b"%d" % number * size) for topic, size in write]
+        for topic, payload in messages:
+            name = len(topic).to_bytes(2, "big") + topic.encode()
+            count, total, _, _ = expected.get(name, (0, 0, b"", 0))
+            end = payload[:PAYLOAD_BYTES], len(payload)
+            expected[name] = (count + 1, total + len(payload), *end)
+        if number % 2:
+            on.publish(*messages)
+        else:
+            on.client.send(*[Publish(topic, payload) for topic, payload in messages])
+    for remembered in on.memory.topics.values():
+        remembered.read()
+    found = {
+        name: (topic.count, topic.bytes, topic.payload, topic.size)
+        for name, topic in on.memory.topics.items()
+    }
+    assert found == expected
+
+
+def test_a_publication_is_released_by_the_sweep_and_a_large_one_at_once() -> None:
+    on = On()
+    for size in (10, topic_memory.MAXIMUM_HELD + 1):
+        on.publish(("a", b"1"))  # the next one comes the fast way
+        on.publish(("a", b"x" * size))
+        assert [len(each.packets.data) > size for each in on.held] == [True] * (size == 10)
+    on.publish(*[("a", b"x" * 100)] * 20, ("b", b"1"))
+    assert on.held == [], "together they are large"
+
+
+def test_a_forgotten_topic_begins_anew() -> None:
+    on = On(2)
+    for topic in ("a", "a", "b", "c", "a", "a"):
+        on.publish((topic, b"1"))
+        on.harness.pass_time(1.0)
+    assert on.names == ["a", "c"]
+    assert on.memory.topics[b"\x00\x01a"].count == 2
+    on.memory.limit(0)
+    on.harness.broker.topic_memory = None
+    on.publish(("a", b"1"))
+    assert on.memory.topics == {}
