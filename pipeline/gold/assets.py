@@ -19,7 +19,6 @@ ASSETS: Columns = (
     ("time_zone", "string"),
 )
 """`node` is null for the gateway itself, `time_zone` for a node."""
-ZONES: Columns = (("gateway_id", "string"), ("zone", "string"))
 _KEYS = {"gateway": ("name", "place", "time_zone", "node"), "node": ("name", "place")}
 
 

@@ -30,6 +30,11 @@ def heard_from(root: Path) -> dict[str, datetime]:
     }
 
 
+def as_ms(heard: Heard) -> dict[str, int]:
+    """Return these times in ms."""
+    return {gateway: int(time.timestamp() * 1000) for gateway, time in heard.items()}
+
+
 def horizon(heard: Heard, now: datetime) -> date:
     """Return the last day in which a value may hold."""
     newest = max(heard.values(), default=now)

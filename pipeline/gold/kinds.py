@@ -1,27 +1,46 @@
-"""What a quantity's readings mean between two of them, as Spark SQL."""
+"""What a quantity's readings mean between two of them."""
 
-SAMPLE, TOTAL, STATE, EVENT = "sample", "total", "state", "event"
-KINDS = (SAMPLE, TOTAL, STATE, EVENT)
-"""A number that holds until the next one; a counter that rises; a text or boolean that holds; an
-event, which has no duration."""
+import re
+
+import numpy as np
+
+from pipeline.tables.arrays import Array, Coded
+
+EVENT, SAMPLE, STATE, TOTAL = "event", "sample", "state", "total"
+KINDS = (EVENT, SAMPLE, STATE, TOTAL)
+"""An event, which has no duration; a number that holds until the next one; a text or boolean that
+holds; a counter that rises. A kind's code is its place here."""
 
 DAY_MS = 86_400_000
-HOLDS_MS = {SAMPLE: DAY_MS, TOTAL: DAY_MS, STATE: 31 * DAY_MS, EVENT: 0}
+HOLDS_MS = {EVENT: 0, SAMPLE: DAY_MS, STATE: 31 * DAY_MS, TOTAL: DAY_MS}
 """How long a reading holds at most where no other one follows. A rule with a dead band sends a
 number at least once a day if it has a heartbeat; a door may stay closed for weeks."""
+BAD = "bad"
+"""How the quality begins of a row that says of itself that its value is wrong."""
 
-_EVENTS = "(^|_)(event|action|button|click|press)$"
-_TOTALS = "(^|_)(energy|count|counter|pulses|total)(_|$)"
-_TOTAL_UNITS = "'Wh', 'kWh', 'MWh'"
+_EVENTS = re.compile("(^|_)(event|action|button|click|press)$")
+_TOTALS = re.compile("(^|_)(energy|count|counter|pulses|total)(_|$)")
+_TOTAL_UNITS = ("Wh", "kWh", "MWh")
 
-KIND = f"""CASE WHEN lower(quantity) RLIKE '{_EVENTS}' THEN '{EVENT}'
-    WHEN value IS NULL AND value_text IS NOT NULL THEN '{STATE}'
-    WHEN unit IN ({_TOTAL_UNITS}) OR lower(quantity) RLIKE '{_TOTALS}' THEN '{TOTAL}'
-    ELSE '{SAMPLE}' END"""
-"""The kind of a row with `quantity`, `unit`, `value` and `value_text`."""
 
-HOLDS = "CASE kind " + " ".join(f"WHEN '{k}' THEN {ms}" for k, ms in HOLDS_MS.items()) + " END"
-"""How long a row's value holds at most, in ms, by its `kind`."""
+def code(kind: str) -> int:
+    """Return a kind's code."""
+    return KINDS.index(kind)
 
-BAD = "coalesce(lower(quality) LIKE 'bad%', false)"
-"""Whether a row says of itself that its value is wrong."""
+
+def holds() -> Array:
+    """Return how long a value holds at most, in ms, by the code of its kind."""
+    return np.array([HOLDS_MS[kind] for kind in KINDS], np.int64)
+
+
+def kinds_of(quantity: Coded, unit: Coded, state: Array) -> Array:
+    """Return the codes of the kinds of rows; `state` says which have a text and no number."""
+    named = [name.lower() for name in quantity.values.to_pylist()]
+    events = np.array([*(bool(_EVENTS.search(name)) for name in named), False])
+    totals = np.array([*(bool(_TOTALS.search(name)) for name in named), False])
+    counting = np.array([*(name in _TOTAL_UNITS for name in unit.values.to_pylist()), False])
+    return np.select(
+        [events[quantity.codes], state, totals[quantity.codes] | counting[unit.codes]],
+        [code(EVENT), code(STATE), code(TOTAL)],
+        code(SAMPLE),
+    )

@@ -2,27 +2,32 @@
 
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
 
 import pyarrow as pa
+from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col
 
 from pipeline.errors import PipelineError
 from pipeline.gold import carried, own
-from pipeline.gold.assets import ZONES, zones
-from pipeline.gold.days import GATEWAY_DAY, NODE_DAY, gateway_day, node_day
-from pipeline.gold.readings import HEARD, READINGS, WINDOWS, by_window, spaced
+from pipeline.gold.assets import zones
+from pipeline.gold.days import GATEWAY_DAY, NODE_DAY, Days, Quarantined
+from pipeline.gold.readings import READINGS
+from pipeline.gold.tasks import Job, SilverFile, run
+from pipeline.gold.windows import LENGTHS, LOCAL, Windows
 from pipeline.tables import delta, on_disk, staging
 from pipeline.tables.columns import QUARANTINE, SILVER, Columns, arrow_schema
-from pipeline.tables.quarantined import COLUMNS, Quarantined, marks_of, quarantined
+from pipeline.tables.quarantined import COLUMNS, marks_of, quarantined
+from pipeline.tables.quarantined import Quarantined as Row
 from pipeline.tables.spark_files import read_files, write_folder
 
 DATE = "date"
-LOCAL = "readings_local_1d"
-"""Days by the time zones of gateways, where a file of assets names them."""
 FRESHNESS: Columns = (
     ("gateway_id", "string"),
     ("node", "string"),
@@ -32,7 +37,7 @@ FRESHNESS: Columns = (
 """The newest event of each node, and of each gateway (`node` is null) with its newest receipt."""
 
 TABLES: dict[str, Columns] = {
-    **dict.fromkeys(WINDOWS, READINGS),
+    **dict.fromkeys(LENGTHS, READINGS),
     "gateway_day": GATEWAY_DAY,
     "node_day": NODE_DAY,
 }
@@ -42,7 +47,10 @@ TAKEN = frozenset(
 )
 """Names that no table of one's own can have."""
 
-_QUARANTINED = "gateway_id string, date date, quarantined map<string,bigint>"
+ROWS_AT_ONCE = 5_000_000
+DAYS_AT_ONCE = 100
+"""Rows and days of which readings are made at once, at least one day: what a task may have of one
+sensor, and the files that it may write."""
 
 
 def create(root: Path) -> None:
@@ -80,10 +88,9 @@ def make(
         return made
     now = now or datetime.now(UTC)
     spark = open_session()
+    silver = _Silver(spark.sparkContext, root, delta.files(root / "silver"))
     before = carried.heard_from(root)
-    rows = _silver(spark, root, wanted)
-    _swap(root, "node_day", node_day(rows), wanted)
-    _swap(root, "gateway_day", gateway_day(rows, _quarantined(spark, root, wanted, files)), wanted)
+    _make_days(silver, wanted, _quarantined(root, wanted, files))
     _make_freshness(root)
     heard = carried.heard_from(root)
     last = carried.horizon(heard, now)
@@ -91,9 +98,11 @@ def make(
     further = 1
     while days:
         ends = {end for _, end in carried.runs(days) if end < last}
-        changed = _make_readings(spark, root, sorted(days), ends, heard, now)
-        if assets is not None:
-            _make_local(spark, root, days, heard, now, assets)
+        changed: set[date] = set()
+        for portion in silver.portions(sorted(days)):
+            changed |= _make_readings(silver, portion, ends.intersection(portion), heard, now)
+            if assets is not None:
+                _make_local(silver, portion, heard, now, assets)
         days = carried.following(changed, further, last)
         further *= 2
     for table, query in (queries or {}).items():
@@ -113,64 +122,91 @@ def make_own(spark: SparkSession, root: Path, table: str, query: str, days: list
     rows = own.rows_of(spark, table, query)
     if new:
         own.create(root / table, rows, query)
-    _swap(root, table, rows.where(col(DATE).isin(days)), days)  # others would be there twice
+    staged = staging.stage(root)
+    wanted = rows.where(col(DATE).isin(days))  # others would be there twice
+    write_folder(wanted, staged / table, partition=DATE)
+    _swap(root, table, staged / table, days)
+    shutil.rmtree(staged)
+
+
+@dataclass
+class _Silver:
+    """The files of silver, and the way to make tables of them."""
+
+    context: SparkContext
+    root: Path
+    files: Sequence[Mapping[str, Any]]
+
+    def of(self, days: Collection[date]) -> list[SilverFile]:
+        """Return the files of these dates."""
+        found = []
+        for each in self.files:
+            day, rows = each.get("partition.event_date"), each["num_records"]
+            if day is not None and day in days and rows:
+                path = self.root / "silver" / unquote(each["path"])
+                found.append(SilverFile(str(path), day, rows))
+        return found
+
+    def portions(self, days: Sequence[date]) -> Iterator[list[date]]:
+        """Yield the days in order, of ROWS_AT_ONCE and DAYS_AT_ONCE together."""
+        counts = Counter[date]()
+        for file in self.of(days):
+            counts[file.day] += file.rows
+        portion: list[date] = []
+        for day in days:
+            rows = sum(counts[each] for each in (*portion, day))
+            if portion and (rows > ROWS_AT_ONCE or len(portion) == DAYS_AT_ONCE):
+                yield portion
+                portion = []
+            portion.append(day)
+        yield portion
+
+    def make(
+        self, tables: Iterable[str], dates: Collection[date], job: Job, read: Collection[date]
+    ) -> None:
+        """Make the rows that tables have of some dates anew, by a job that reads some dates."""
+        staged = staging.stage(self.root)
+        run(self.context, self.of(read), job, staged)
+        for table in tables:
+            _swap(self.root, table, staged / table, dates)
+        shutil.rmtree(staged)
+
+
+def _make_days(silver: _Silver, dates: list[date], quarantined: Quarantined) -> None:
+    silver.make(("gateway_day", "node_day"), dates, Days(quarantined), dates)
 
 
 def _make_readings(
-    spark: SparkSession,
-    root: Path,
-    days: list[date],
-    ends: set[date],
-    heard: carried.Heard,
-    now: datetime,
+    silver: _Silver, days: list[date], ends: set[date], heard: carried.Heard, now: datetime
 ) -> set[date]:
     """Make the readings of these days; return those of `ends` whose last values changed."""
-    held = {end: carried.as_rows(carried.carried_from(root, [end])) for end in ends}
-    rows = _spaced(spark, root, days, heard, now).cache()
-    for table, unit in WINDOWS.items():
-        _swap(root, table, by_window(rows, unit, days), days)
-    rows.unpersist()
-    return {end for end in ends if carried.as_rows(carried.carried_from(root, [end])) != held[end]}
+    held = {end: carried.as_rows(carried.carried_from(silver.root, [end])) for end in ends}
+    begun = _carried(silver.root, days)
+    job = Windows(begun, carried.as_ms(heard), _ms(now), tuple(days))
+    silver.make(LENGTHS, days, job, days)
+    now_held = {end: carried.as_rows(carried.carried_from(silver.root, [end])) for end in ends}
+    return {end for end in ends if now_held[end] != held[end]}
 
 
 def _make_local(
-    spark: SparkSession,
-    root: Path,
-    days: set[date],
-    heard: carried.Heard,
-    now: datetime,
-    assets: pa.Table,
+    silver: _Silver, days: list[date], heard: carried.Heard, now: datetime, assets: pa.Table
 ) -> None:
     """Make the local days that share time with these days, of which each needs three of UTC."""
-    delta.create(root / LOCAL, READINGS, DATE)
+    delta.create(silver.root / LOCAL, READINGS, DATE)
     shared = sorted({day + n * carried.DAY for day in days for n in (-1, 0, 1)})
     needed = sorted({day + n * carried.DAY for day in shared for n in (-1, 0, 1)})
-    by_gateway = zones(assets)
-    table = pa.table([list(by_gateway), list(by_gateway.values())], schema=arrow_schema(ZONES))
-    rows = _spaced(spark, root, needed, heard, now, spark.createDataFrame(table))
-    _swap(root, LOCAL, by_window(rows, "day", shared, local=True), shared)
+    begun = _carried(silver.root, needed)
+    job = Windows(begun, carried.as_ms(heard), _ms(now), tuple(shared), zones(assets))
+    silver.make((LOCAL,), shared, job, needed)
 
 
-def _spaced(
-    spark: SparkSession,
-    root: Path,
-    days: list[date],
-    heard: carried.Heard,
-    now: datetime,
-    zoned: DataFrame | None = None,
-) -> DataFrame:
-    begun = carried.carried_from(root, [first - carried.DAY for first, _ in carried.runs(days)])
-    times = pa.table(
-        [list(heard), [int(time.timestamp() * 1000) for time in heard.values()]],
-        schema=arrow_schema(HEARD),
-    )
-    return spaced(
-        _silver(spark, root, days),
-        spark.createDataFrame(begun),
-        spark.createDataFrame(times),
-        int(now.timestamp() * 1000),
-        zoned,
-    )
+def _carried(root: Path, days: list[date]) -> pa.Table:
+    """Return the values that hold when some days begin."""
+    return carried.carried_from(root, [first - carried.DAY for first, _ in carried.runs(days)])
+
+
+def _ms(time: datetime) -> int:
+    return int(time.timestamp() * 1000)
 
 
 def _silver(spark: SparkSession, root: Path, dates: list[date]) -> DataFrame:
@@ -183,27 +219,23 @@ def _silver(spark: SparkSession, root: Path, dates: list[date]) -> DataFrame:
     return read_files(spark, folder, near, SILVER)
 
 
-def _swap(root: Path, table: str, rows: DataFrame, dates: list[date]) -> None:
-    """Put rows in the place of those which the table has of these dates."""
-    staged = staging.stage(root)
-    write_folder(rows, staged / table, partition=DATE)
+def _swap(root: Path, table: str, staged: Path, dates: Collection[date]) -> None:
+    """Put the files of a staged folder in the place of those which the table has of these dates."""
     old = [each for each in delta.files(root / table) if each.get(f"partition.{DATE}") in dates]
-    added = delta.adopt(staged / table, root / table, f"made-{staged.name.rpartition('-')[2]}")
+    added = delta.adopt(staged, root / table, f"made-{staged.parent.name.rpartition('-')[2]}")
     delta.commit(root / table, added, delta.removals(old, DATE))
-    shutil.rmtree(staged)
 
 
-def _quarantined(spark: SparkSession, root: Path, dates: list[date], files: pa.Table) -> DataFrame:
+def _quarantined(root: Path, dates: list[date], files: pa.Table) -> Quarantined:
     """Return what the quarantine holds of these dates by gateway, counted by reason."""
     counts: dict[tuple[str, date], Counter[str]] = {}
     for gateway, day, reason in _quarantine(root, files):
         if gateway is not None and day in dates:
             counts.setdefault((gateway, day), Counter())[reason] += 1
-    rows = [(*key, dict(reasons)) for key, reasons in counts.items()]
-    return spark.createDataFrame(rows, _QUARANTINED)
+    return counts
 
 
-def _quarantine(root: Path, files: pa.Table) -> Iterable[Quarantined]:
+def _quarantine(root: Path, files: pa.Table) -> Iterable[Row]:
     rows = on_disk.read_columns(root / "quarantine", QUARANTINE, COLUMNS)
     return quarantined(rows, marks_of(rows, files))
 

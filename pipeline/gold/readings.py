@@ -1,25 +1,32 @@
-"""Readings by sensor and window: DataFrames in, DataFrames out."""
+"""Readings of sensors in order, each with the time for which its value holds."""
 
-from collections.abc import Sequence
-from datetime import date, timedelta
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Self
 
-from pyspark.sql import DataFrame
-from pyspark.sql.functions import broadcast, col, expr
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from pipeline.gold.kinds import BAD, DAY_MS, HOLDS, KIND, SAMPLE, STATE, TOTAL
-from pipeline.gold.units import converted, known
+from pipeline.gold.calendars import Calendar
+from pipeline.gold.kinds import BAD, DAY_MS, TOTAL, code, holds, kinds_of
+from pipeline.gold.units import Units
+from pipeline.tables.arrays import (
+    Array,
+    Coded,
+    coded,
+    integers,
+    last_place,
+    numbers,
+    runs,
+    spread,
+    strings,
+    valid,
+)
 from pipeline.tables.columns import Columns
-
-WINDOWS = {"readings_1m": "minute", "readings_1h": "hour", "readings_1d": "day"}
-"""Tables and the length of their windows."""
 
 SILENT = 3
 """So many times a sensor's usual interval of the day is a gap."""
-STATES_MAX = 100
-"""States of a window that are counted one by one, the longest; the others are OTHERS together."""
-STATE_CHARACTERS = 200
-"""Characters of a state's name; the rest of a longer text is left out."""
-OTHERS = "(others)"
 HEARD_MS = DAY_MS
 """A value holds so long after its gateway was last heard from, if nothing follows it."""
 
@@ -63,243 +70,168 @@ CARRIED: Columns = (
     ("unit", "string"),
 )
 """A value that holds since an earlier day."""
-HEARD: Columns = (("gateway_id", "string"), ("heard_ms", "bigint"))
-"""When something of a gateway was last received."""
 
 SENSOR = ("gateway_id", "node", "quantity", "instance")
-"""What names a series; `instance` is null for one that is alone, and empty in between."""
-UNITS = ("day", "hour", "minute")
+"""What names a series; `instance` is null for one that is alone."""
 NEEDED = (
     *(*SENSOR, "event_time", "epoch", "stream", "seq"),
-    *("value", "value_text", "unit", f"NOT {BAD} AS fine", "true AS own"),
+    *("value", "value_text", "unit", "quality"),
 )
-"""The columns of silver that readings are made from; rows are kept in memory with them alone."""
+"""The columns of silver that readings are made from."""
 _LAST_SEQ = 2**63 - 1  # a value that is carried stands behind the reading that it is of
-_ORDER = (*UNITS, "event_time", "epoch", "stream", "seq")
-"""That of the event times; the windows stand in it so that their sums need no sort of their own."""
-_OF_SENSOR = f"(PARTITION BY {', '.join(SENSOR)} ORDER BY {', '.join(_ORDER)})"
-_OF_DAY = f"(PARTITION BY {', '.join(SENSOR)}, day)"
-_IN_DAY = f"(PARTITION BY {', '.join(SENSOR)}, day ORDER BY {', '.join(_ORDER[1:])})"
-_PLACE = "struct(event_time, epoch, stream, seq)"
-_NAMED = f"IF(good AND unit IS NOT NULL, {_PLACE}, NULL)"
-
-_APART = f"""CASE WHEN unit IS NULL OR of_day IS NULL OR unit = of_day THEN ''
-    WHEN {known("unit")}.dimension = {known("of_day")}.dimension THEN ''
-    ELSE coalesce({known("unit")}.dimension, unit) END"""
-"""What tells readings of a sensor apart whose units cannot be converted; mostly nothing."""
-_UNIT_HERE = f"IF(apart = '', coalesce(of_day, unit), coalesce({known('unit')}.base, unit))"
-_LASTED = f"kind = '{SAMPLE}' AND value IS NOT NULL"
 
 
-def spaced(
-    silver: DataFrame,
-    carried: DataFrame,
-    heard: DataFrame,
-    now_ms: int,
-    zones: DataFrame | None = None,
-) -> DataFrame:
-    """Return the readings of silver and CARRIED ones, each with the time `until` which it holds.
+@dataclass
+class Readings:
+    """Readings by sensor and time, and values that are carried from an earlier day.
 
-    Days are those of UTC, or of the `zones` (assets.ZONES) of gateways. The time is the next
-    reading of the sensor, but at most HOLDS, and for a sensor's last reading at most `now_ms` and
-    HEARD_MS after its gateway was last heard from. `gap` says whether the silence before a reading
-    was longer than SILENT times the sensor's median of that day.
+    An array has an element a reading. `ms` and `until` are in ms, and `time` in µs.
     """
-    earlier = carried.selectExpr(
-        *SENSOR, "event_time", "'' AS epoch", "'' AS stream", f"{_LAST_SEQ} AS seq",
-        "value", "value_text", "unit", "true AS fine", "false AS own",
-    )  # fmt: skip
-    readings = silver.where("node IS NOT NULL AND event_time IS NOT NULL").selectExpr(*NEEDED)
-    rows = readings.union(earlier).fillna("", ["instance"])  # a join would not find null
-    rows = rows.join(broadcast(heard), ["gateway_id"], "left")
-    windows = {unit: expr(f"date_trunc('{unit}', event_time)") for unit in UNITS}
-    if zones is not None:
-        rows = rows.join(broadcast(zones), ["gateway_id"], "left").fillna("UTC", ["zone"])
-        windows["day"] = expr(_utc(f"date_trunc('day', {_local('event_time')})"))
-    rows = rows.withColumns(
-        windows
-        | {
-            "ms": expr("unix_millis(event_time)"),
-            "good": expr("fine AND (value IS NOT NULL OR value_text IS NOT NULL)"),
-            "kind": expr(KIND),
-        }
-    )
-    ordered = rows.repartition(*SENSOR).sortWithinPartitions(*SENSOR, *_ORDER)
-    following = "lead(IF(good, struct(ms, day, of_day), NULL)) IGNORE NULLS"
-    counter = f"IF(good AND kind = '{TOTAL}', struct(value, unit), NULL)"
-    end = f"greatest(ms, least({now_ms}, coalesce(heard_ms, ms) + {HEARD_MS}))"
-    return (
-        ordered.withColumn("before", expr(f"IF(own, ms - lag(ms) OVER {_IN_DAY}, NULL)"))
-        .withColumns(
-            {
-                "usual": expr(f"percentile_approx(before, 0.5) OVER {_OF_DAY}"),
-                "of_day": expr(f"max_by(unit, {_NAMED}) OVER {_OF_DAY}"),
-            }
-        )
-        .withColumns(
-            {
-                "next": expr(f"{following} OVER {_OF_SENSOR}"),
-                "counted": expr(f"lag({counter}) IGNORE NULLS OVER {_OF_SENSOR}"),
-            }
-        )
-        .withColumns(
-            {
-                "gap": expr(f"before > {SILENT} * usual"),
-                "until": expr(f"IF(good, least(coalesce(next.ms, {end}), ms + {HOLDS}), ms)"),
-                "counted": expr(converted("counted.value", "counted.unit", "unit")),
-            }
-        )
-        .drop("before", "usual", "heard_ms", "fine")
-    )
+
+    names: tuple[Coded, ...]
+    """The columns of SENSOR."""
+    sensor: Array
+    time: Array
+    ms: Array
+    day: Array
+    """The day's number since 1970, by its gateway's calendar."""
+    own: Array
+    """Whether it was read in these days, and is not carried."""
+    good: Array
+    kind: Array
+    value: Array
+    has_value: Array
+    text: pa.Array
+    has_text: Array
+    unit: Array
+    units: Units
+    of_day: Array
+    """The last unit of its sensor's day, -1 for none."""
+    gap: Array
+    """Whether the silence before it was longer than SILENT times the sensor's median."""
+    until: Array
+    """When its value ends to hold."""
+    following: Array
+    """The place of the sensor's next good reading, -1 for none."""
+    counted: Array
+    """A total's last value before, in the reading's unit."""
+    has_counted: Array
+
+    @classmethod
+    def of(
+        cls,
+        rows: pa.Table,
+        own: Array,
+        heard: Mapping[str, int],
+        now_ms: int,
+        calendar: Calendar,
+    ) -> Self:
+        """Bring `joined` readings in order, and find how long each holds.
+
+        That is until the next reading of the sensor, but at most HOLDS_MS, and for a sensor's last
+        reading at most `now_ms` and HEARD_MS after its gateway was last heard from.
+        """
+        names = tuple(coded(rows[name]) for name in SENSOR)
+        order, sensor = _ordered(rows, names)
+        rows, own = rows.take(integers(order)), own[order]
+        names = tuple(Coded(each.codes[order], each.values) for each in names)
+        time = numbers(rows["event_time"])
+        ms = time // 1_000
+        has_value, has_text = valid(rows["value"]), valid(rows["value_text"])
+        bad = pc.starts_with(pc.utf8_lower(rows["quality"]), BAD)
+        good = ~numbers(bad) & (has_value | has_text)
+        unit = coded(rows["unit"])
+        kind = kinds_of(names[2], unit, has_text & ~has_value)
+        day = calendar.of(time, names[0])
+        units = Units(unit.values.to_pylist())
+        value = numbers(rows["value"])
+        following = _next(sensor, good)
+        totals = good & (kind == code(TOTAL))
+        counted, has_counted = _counted(sensor, totals, value, unit.codes, units)
+        last = _heard(names[0], heard, ms)
+        end = np.maximum(ms, np.minimum(now_ms, last + HEARD_MS))
+        follows = np.where(following >= 0, ms[following], end)
+        until = np.where(good, np.minimum(follows, ms + holds()[kind]), ms)
+        text, of_day = rows["value_text"].combine_chunks(), _of_day(sensor, day, good, unit.codes)
+        return cls(
+            names, sensor, time, ms, day, own, good, kind, value, has_value, text, has_text,
+            unit.codes, units, of_day, _gaps(sensor, day, ms, own), until, following,
+            counted, has_counted,
+        )  # fmt: skip
 
 
-def by_window(
-    rows: DataFrame, unit: str, dates: Sequence[date], *, local: bool = False
-) -> DataFrame:
-    """Return READINGS of these dates by windows of a `minute`, an `hour` or a `day`.
-
-    `rows` are `spaced`; with `local` by the days of zones, and the dates are theirs. A window
-    without a reading has a row if a value holds in it, but for minutes in which a number does.
-    """
-    pieces = _pieces(rows, unit, dates, _Local() if local else _Utc(unit))
-    fresh = "fresh AND good"
-    figures = pieces.groupBy(*SENSOR, "date", "window_start", "apart").agg(
-        expr(f"min(value) FILTER (WHERE {fresh})").alias("min"),
-        expr(f"max(value) FILTER (WHERE {fresh})").alias("max"),
-        expr(f"avg(value) FILTER (WHERE {fresh})").alias("mean"),
-        expr(f"max_by(value, {_PLACE}) FILTER (WHERE good AND value IS NOT NULL)").alias("last"),
-        expr(f"max_by(value_text, {_PLACE}) FILTER (WHERE good AND value_text IS NOT NULL)").alias(
-            "last_text"
-        ),
-        expr(f"max_by(unit, {_PLACE})").alias("unit"),
-        expr(f"count_if({fresh})").alias("count"),
-        expr("count_if(fresh AND gap)").alias("gaps"),
-        expr(f"coalesce(max_by(kind, {_PLACE}) FILTER (WHERE good), max(kind))").alias("kind"),
-        expr("count_if(fresh AND NOT good)").alias("bad"),
-        expr(f"sum(value * lasted) FILTER (WHERE {_LASTED})").alias("weighed"),
-        expr(f"sum(lasted) FILTER (WHERE {_LASTED})").alias("weight"),
-        expr(f"sum(risen) FILTER (WHERE {fresh})").alias("risen"),
-        expr(f"count_if({fresh} AND reset)").alias("resets"),
-        expr("sum(lasted)").alias("held_ms"),
-        expr("timestamp_millis(max(end) FILTER (WHERE good))").alias("held_until"),
-        expr("max(event_time) FILTER (WHERE good)").alias("last_time"),
-    )
-    keys = [*SENSOR, "date", "window_start", "apart"]
-    joined = figures.join(_states(pieces, keys), keys, "left").withColumns(
-        {
-            "instance": expr("nullif(instance, '')"),
-            "time_weighted_mean": expr("try_divide(weighed, weight)"),
-            "integral": expr("weighed / 3600000"),
-            "increase": expr(f"IF(kind = '{TOTAL}', coalesce(risen, 0D), NULL)"),
-            "resets": expr(f"IF(kind = '{TOTAL}', resets, NULL)"),
-        }
-    )
-    return joined.select([name for name, _ in READINGS])
+def joined(silver: pa.Table, carried: pa.Table) -> tuple[pa.Table, Array]:
+    """Return NEEDED of readings and of carried values, and which are the former."""
+    there = pc.and_(pc.is_valid(silver["node"]), pc.is_valid(silver["event_time"]))
+    readings = silver.filter(there).select(list(NEEDED))
+    count = carried.num_rows
+    made = {"epoch": strings([""] * count), "stream": strings([""] * count)}
+    made |= {"seq": integers(np.full(count, _LAST_SEQ)), "quality": pa.nulls(count, pa.string())}
+    columns = [made[name] if name in made else carried[name] for name in NEEDED]
+    earlier = pa.Table.from_arrays(columns, names=list(NEEDED)).cast(readings.schema)
+    own = np.arange(readings.num_rows + count) < readings.num_rows
+    return pa.concat_tables([readings, earlier]), own
 
 
-def _local(time: str) -> str:
-    return f"from_utc_timestamp({time}, zone)"
+def _ordered(rows: pa.Table, names: tuple[Coded, ...]) -> tuple[Array, Array]:
+    """Return the places of rows by sensor and time, and the sensors' numbers in that order."""
+    together = np.zeros(rows.num_rows, np.int64)
+    for each in names:
+        together = together * (len(each.values) + 1) + each.codes + 1
+    keys = [numbers(rows["seq"]), coded(rows["stream"]).codes, coded(rows["epoch"]).codes]
+    order = np.lexsort((*keys, numbers(rows["event_time"]), together))
+    return order, np.unique(together[order], return_inverse=True)[1]
 
 
-def _utc(time: str) -> str:
-    return f"to_utc_timestamp({time}, zone)"
+def _next(sensor: Array, good: Array) -> Array:
+    """Return the place of each sensor's next good reading, -1 for none."""
+    count = len(sensor)
+    places = np.where(good, np.arange(count), count)
+    behind = np.append(np.minimum.accumulate(places[::-1])[::-1][1:], count)
+    behind = np.where(behind < count, behind, -1)
+    return np.where((behind >= 0) & (sensor[behind] == sensor), behind, -1)
 
 
-class _Utc:
-    """Windows of one length, as SQL."""
-
-    def __init__(self, unit: str) -> None:
-        self.unit = unit
-        self._length = f"INTERVAL 1 {unit.upper()}"
-
-    def midnight(self, day: date) -> str:
-        """Return where a date begins."""
-        return f"TIMESTAMP '{day.isoformat()} 00:00:00'"
-
-    def after(self, start: str) -> str:
-        """Return where the window behind one begins."""
-        return f"({start} + {self._length})"
-
-    def starts(self, first: str, last: str) -> str:
-        """Return the starts of the windows from one that begins at `first` to that of `last`."""
-        final = f"greatest({first}, date_trunc('{self.unit}', {last}))"
-        return f"sequence({first}, {final}, {self._length})"
-
-    def date_of(self, start: str) -> str:
-        """Return the date of a window."""
-        return f"to_date({start})"
+def _counted(
+    sensor: Array, total: Array, value: Array, unit: Array, units: Units
+) -> tuple[Array, Array]:
+    """Return each sensor's last total before a reading, in its unit, and whether there is one."""
+    count = len(sensor)
+    places = np.maximum.accumulate(np.where(total, np.arange(count), -1))
+    before = np.append(-1, places[:-1])
+    there = (before >= 0) & (sensor[before] == sensor)
+    found, possible = units.converted(value[before], unit[before], unit)
+    return found, there & possible
 
 
-class _Local(_Utc):
-    """Days by a gateway's zone, of which some have 23 or 25 hours."""
-
-    def __init__(self) -> None:
-        super().__init__("day")
-
-    def midnight(self, day: date) -> str:
-        return _utc(super().midnight(day))
-
-    def after(self, start: str) -> str:
-        return _utc(super().after(_local(start)))
-
-    def starts(self, first: str, last: str) -> str:
-        return f"transform({super().starts(_local(first), _local(last))}, each -> {_utc('each')})"
-
-    def date_of(self, start: str) -> str:
-        return super().date_of(_local(start))
+def _of_day(sensor: Array, day: Array, good: Array, unit: Array) -> Array:
+    """Return the last unit of a sensor's day for each of its readings, -1 for none."""
+    begins = runs(sensor, day)
+    last = last_place(good & (unit >= 0), begins)
+    return spread(np.where(last >= 0, unit[last], -1), begins, len(unit))
 
 
-def _pieces(rows: DataFrame, unit: str, dates: Sequence[date], windows: _Utc) -> DataFrame:
-    """Return each reading's share of each window that it touches, in the unit of that day."""
-    begin = f"greatest({unit}, {windows.midnight(min(dates))})"
-    end = windows.midnight(max(dates) + timedelta(days=1))
-    crosses = f"until > unix_millis({windows.after(unit)})"
-    if unit == "minute":  # of a number a minute would say no more than the hour
-        crosses += f" AND kind = '{STATE}'"
-    held = windows.starts(begin, f"timestamp_millis(least(until, unix_millis({end})) - 1)")
-    touched = f"explode(IF(until > unix_millis({begin}) AND {crosses}, {held}, array({unit})))"
-    risen = "IF(value < counted, value, value - counted)"
-    return (
-        rows.withColumn("window_start", expr(touched))
-        .withColumn("date", expr(windows.date_of("window_start")))
-        .where(col("date").isin(list(dates)))
-        .withColumns(
-            {
-                "fresh": expr(f"own AND window_start = {unit}"),
-                "end": expr(f"least(until, unix_millis({windows.after('window_start')}))"),
-                "of_day": expr(
-                    f"CASE WHEN date = {windows.date_of('day')} THEN of_day"
-                    " WHEN window_start >= next.day THEN next.of_day END"
-                ),
-            }
-        )
-        .withColumns(
-            {
-                "lasted": expr("greatest(end - greatest(ms, unix_millis(window_start)), 0)"),
-                "apart": expr(_APART),
-                "risen": expr(f"IF(kind = '{TOTAL}', {risen}, NULL)"),
-                "reset": expr("coalesce(value < counted, false)"),
-            }
-        )
-        .withColumn("here", expr(_UNIT_HERE))
-        .withColumns(
-            {
-                "value": expr(converted("value", "unit", "here")),
-                "risen": expr(converted("risen", "unit", "here")),
-                "unit": col("here"),
-            }
-        )
-        .drop("here", "until", "next", "counted")
-    )
+def _gaps(sensor: Array, day: Array, ms: Array, own: Array) -> Array:
+    """Say which readings came after a silence of more than SILENT times the day's median."""
+    begins = runs(sensor, day)
+    number = spread(np.arange(len(begins)), begins, len(ms))
+    before = np.diff(ms, prepend=0)
+    there = own.copy()
+    there[begins] = False
+    places = np.flatnonzero(there)
+    ordered = places[np.lexsort((before[places], number[places]))]
+    counts = np.bincount(number[places], minlength=len(begins))
+    firsts = np.cumsum(counts) - counts
+    middle = firsts + np.maximum(counts - 1, 0) // 2  # the lower of two
+    usual = np.zeros(len(begins))
+    some = counts > 0
+    usual[some] = before[ordered[middle[some]]]
+    return there & (before > SILENT * usual[number])
 
 
-def _states(pieces: DataFrame, keys: list[str]) -> DataFrame:
-    """Return the milliseconds in each state by window, STATES_MAX of them and OTHERS."""
-    named = f"substring(value_text, 1, {STATE_CHARACTERS})"
-    lasting = pieces.where(f"good AND kind = '{STATE}'").withColumn("state", expr(named))
-    summed = lasting.groupBy(*keys, "state").agg(expr("sum(lasted)").alias("lasted"))
-    rank = f"row_number() OVER (PARTITION BY {', '.join(keys)} ORDER BY lasted DESC, state)"
-    kept = f"IF({rank} <= {STATES_MAX}, state, '{OTHERS}')"
-    bounded = summed.withColumn("state", expr(kept)).groupBy(*keys, "state")
-    entries = expr("map_from_entries(collect_list(struct(state, lasted)))").alias("states")
-    return bounded.agg(expr("sum(lasted)").alias("lasted")).groupBy(*keys).agg(entries)
+def _heard(gateway: Coded, heard: Mapping[str, int], ms: Array) -> Array:
+    """Return when each reading's gateway was last heard from."""
+    known = [heard.get(name) for name in gateway.values.to_pylist()]
+    times = np.array([0 if each is None else each for each in known], np.int64)
+    there = np.array([each is not None for each in known], bool)
+    return np.where(there[gateway.codes], times[gateway.codes], ms)

@@ -1,6 +1,10 @@
-"""Units that can be converted into each other, as Spark SQL."""
+"""Units that can be converted into each other."""
 
-import json
+from collections.abc import Sequence
+
+import numpy as np
+
+from pipeline.tables.arrays import Array
 
 _KELVIN = 273.15
 _RANKINE = 459.67
@@ -67,33 +71,46 @@ DIMENSIONS: dict[str, dict[str, tuple[float, float]]] = {
 """Units by dimension; the first is its base, in which a value is `value * factor + offset`."""
 
 
-_TYPE = "map<string,struct<dimension:string,base:string,factor:double,offset:double>>"
-_TABLE = json.dumps(
-    {
-        unit: {"dimension": dimension, "base": next(iter(units)), "factor": by, "offset": more}
-        for dimension, units in DIMENSIONS.items()
-        for unit, (by, more) in units.items()
-    },
-    ensure_ascii=False,
-)
+class Units:
+    """The units of some rows by code, each with what can be converted into it."""
 
+    def __init__(self, units: Sequence[str]) -> None:
+        bases = [next(iter(known)) for known in DIMENSIONS.values()]
+        self.names = list(dict.fromkeys([*units, *bases]))
+        """Those of the rows, in their order, and each dimension's base."""
+        places = {name: place for place, name in enumerate(self.names)}
+        of = {
+            unit: (dimension, *scale)
+            for dimension, known in enumerate(DIMENSIONS.values())
+            for unit, scale in known.items()
+        }
+        known = [of.get(name, (-1, 1.0, 0.0)) for name in self.names]
+        known.append((-1, 1.0, 0.0))  # the code -1, of no unit
+        self.dimension = np.array([each[0] for each in known], np.int64)
+        """The place in DIMENSIONS of each code's, -1 for an unknown unit."""
+        self._factor = np.array([each[1] for each in known])
+        self._offset = np.array([each[2] for each in known])
+        self._base = np.array([*(places[base] for base in bases), -1], np.int64)
 
-def known(unit: str) -> str:
-    """Return SQL for what is known of the unit that an expression gives, null for nothing.
+    def convertible(self, one: Array, other: Array) -> Array:
+        """Say which units are of one dimension."""
+        found: Array = self.dimension[one] == self.dimension[other]
+        return found & (self.dimension[one] >= 0)
 
-    The table is JSON, of which Spark makes one constant: a map of SQL would be 300 expressions.
-    """
-    return f"try_element_at(from_json('{_TABLE}', '{_TYPE}'), {unit})"
+    def base(self, unit: Array) -> Array:
+        """Return the base unit of the dimension of each, itself where that is unknown."""
+        dimension = self.dimension[unit]
+        found: Array = np.where(dimension >= 0, self._base[dimension], unit)
+        return found
 
+    def converted(self, value: Array, unit: Array, into: Array) -> tuple[Array, Array]:
+        """Return values in other units of their dimensions, and which could be converted.
 
-def converted(value: str, unit: str, into: str) -> str:
-    """Return SQL for a value in another unit of its dimension; two units that are equal cost none.
-
-    All three are expressions. It is null where the units are not of one dimension.
-    """
-    of, to = known(unit), known(into)
-    scaled = f"(({value}) * {of}.factor + {of}.offset - {to}.offset) / {to}.factor"
-    return (
-        f"CASE WHEN {unit} IS NULL OR {into} IS NULL OR {unit} = {into} THEN {value}"
-        f" WHEN {of}.dimension = {to}.dimension THEN {scaled} END"
-    )
+        A value whose unit is unknown on one of both sides is taken as it is.
+        """
+        same = (unit < 0) | (into < 0) | (unit == into)
+        if same.all():
+            return value, same
+        scaled = value * self._factor[unit] + self._offset[unit] - self._offset[into]
+        found = np.where(same, value, scaled / self._factor[into])
+        return found, same | self.convertible(unit, into)

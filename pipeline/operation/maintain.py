@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 from deltalake import DeltaTable
 
 from pipeline.gold import make as gold
+from pipeline.gold.windows import LOCAL
 from pipeline.operation.full_disk import full_disk
 from pipeline.settings import Settings
 from pipeline.tables import delta, joined, on_disk, staging, state
@@ -17,7 +18,7 @@ from pipeline.tables.damage import silver_rows
 from pipeline.tables.lock import locked
 from pipeline.tables.state import State
 
-GOLD = (*gold.TABLES, gold.LOCAL)
+GOLD = (*gold.TABLES, LOCAL)
 OTHERS = ("ledger", "clocks", "streams", "gaps", "boards", "assets", "freshness", "runs")
 TABLES = ("silver", *GOLD, *OTHERS)
 RETENTION_HOURS = 168

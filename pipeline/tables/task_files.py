@@ -1,5 +1,6 @@
 """The Parquet files that a Spark task writes itself, so that no row passes through Java."""
 
+from collections import Counter
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -9,7 +10,9 @@ import pyarrow.parquet as pq
 
 GROUP_ROWS = 50_000
 GROUP_BYTES = 32 * 1024 * 1024
-"""A row group is written once it has so many rows or bytes, which bounds a task's memory."""
+"""A row group is written once it has so many rows or bytes ..."""
+WAITING_BYTES = 256 * 1024 * 1024
+"""... or is the largest where all that wait have so many, which bounds a task's memory."""
 
 
 class TaskFiles:
@@ -25,6 +28,7 @@ class TaskFiles:
         self._hidden = f".task-{task:05d}-{attempt}.tmp"
         self._writers: dict[str, pq.ParquetWriter] = {}
         self._waiting: dict[str, list[pa.RecordBatch]] = {}
+        self._sizes: Counter[str] = Counter()
 
     def __enter__(self) -> Self:
         return self
@@ -35,30 +39,36 @@ class TaskFiles:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        for folder, writer in self._writers.items():
-            if error is None:
-                self._flush(folder)
-            writer.close()
-        if error is None:
-            for folder in self._writers:
-                (self._root / folder / self._hidden).rename(self._root / folder / self._name)
+        if error is not None:
+            for writer in self._writers.values():
+                writer.close()
+            return
+        for folder in self._waiting:  # one after the other, since there may be one for each date
+            self._flush(folder)
+            self._writers.pop(folder).close()
+        for folder in self._waiting:
+            (self._root / folder / self._hidden).rename(self._root / folder / self._name)
 
     def add(self, folder: str, rows: pa.RecordBatch) -> None:
         """Add rows to the file in a folder, all of one schema; no rows make no file."""
         if not rows.num_rows:
             return
-        if folder not in self._writers:
-            (self._root / folder).mkdir(parents=True, exist_ok=True)
-            hidden = self._root / folder / self._hidden
-            self._writers[folder] = pq.ParquetWriter(hidden, rows.schema, compression="zstd")
         waiting = self._waiting.setdefault(folder, [])
         waiting.append(rows)
-        count, size = sum(b.num_rows for b in waiting), sum(b.nbytes for b in waiting)
-        if count >= GROUP_ROWS or size >= GROUP_BYTES:
+        self._sizes[folder] += rows.nbytes
+        count = sum(batch.num_rows for batch in waiting)
+        if count >= GROUP_ROWS or self._sizes[folder] >= GROUP_BYTES:
             self._flush(folder)
+        elif self._sizes.total() >= WAITING_BYTES:
+            self._flush(self._sizes.most_common(1)[0][0])
 
     def _flush(self, folder: str) -> None:
         waiting = self._waiting[folder]
+        if folder not in self._writers:
+            (self._root / folder).mkdir(parents=True, exist_ok=True)
+            hidden = self._root / folder / self._hidden
+            self._writers[folder] = pq.ParquetWriter(hidden, waiting[0].schema, compression="zstd")
         if waiting:
             self._writers[folder].write_table(pa.Table.from_batches(waiting))
             waiting.clear()
+            self._sizes[folder] = 0

@@ -221,8 +221,10 @@ def make(data: Path, spark: "SparkSession", now: int, made: int | None, *days: i
 
 
 def test_values_hold_until_the_next_one_over_hours_and_days(
-    tmp_path: Path, run: "Run", spark: "SparkSession"
+    tmp_path: Path, run: "Run", spark: "SparkSession", monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("pipeline.gold.tasks.ROWS_A_TASK", 100)
+    monkeypatch.setattr("pipeline.gold.make.DAYS_AT_ONCE", 2)
     reads = house(random.Random(5))
     reads += [Read("odd", BEGIN + n, f"{n:03}" * 100) for n in range(150)]
     early = [read for read in reads if read.time < BEGIN + DAY + 5 * HOUR]

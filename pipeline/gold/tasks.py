@@ -1,0 +1,137 @@
+"""Spark tasks of plain Python over silver's files, with one shuffle between two stages.
+
+A job of Spark SQL would cost its plan, which for few rows takes longer than the rows.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
+from zlib import crc32
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pipeline.gold.calendars import ordinal
+from pipeline.tables import cycles
+from pipeline.tables.arrays import Array, coded, dates, integers
+from pipeline.tables.columns import SILVER, arrow_schema
+from pipeline.tables.task_files import TaskFiles
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+
+ROWS_A_TASK = 100_000
+"""Rows that a task computes at once, on average. It has them in memory, all of a key together."""
+ROWS_READ = 100_000
+"""Rows of a file that a task reads at once."""
+
+
+class SilverFile(NamedTuple):
+    """A file of silver, all of one date."""
+
+    path: str
+    day: date
+    rows: int
+
+
+class Job(Protocol):
+    """What tasks do with the rows of silver's files, each with those of a bucket of keys."""
+
+    columns: ClassVar[Sequence[str]]
+    """What they read."""
+    keys: ClassVar[Sequence[str]]
+    """The columns whose values bring rows together."""
+
+    def write(self, rows: pa.Table, bucket: "Bucket", out: TaskFiles) -> None:
+        """Write the files of a bucket's rows."""
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """A share of all keys; all rows of a key are in one."""
+
+    number: int
+    count: int
+
+    def of(self, *columns: pa.ChunkedArray) -> Array:
+        """Return the places of the rows with such keys that are in it."""
+        return np.flatnonzero(bucket_of(columns, self.count) == self.number)
+
+
+def run(context: "SparkContext", files: Sequence[SilverFile], job: Job, target: Path) -> None:
+    """Do a job on the rows of files; what the tasks write is below `target`."""
+    count = max(1, -(-sum(file.rows for file in files) // ROWS_A_TASK))
+    spread = context.parallelize(files, max(1, min(len(files), context.defaultParallelism)))
+    pairs = spread.mapPartitions(partial(by_bucket, job=job, count=count))
+    compute = partial(_compute, job=job, count=count, target=str(target))
+    pairs.partitionBy(count, int).mapPartitionsWithIndex(compute).collect()
+
+
+def bucket_of(columns: Iterable[pa.ChunkedArray], count: int) -> Array:
+    """Return the bucket of each row by its keys, the same in each process; null is as empty."""
+    found: Array | None = None
+    for column in columns:
+        each = coded(column)
+        hashes = [crc32((text or "").encode()) for text in each.values.to_pylist()]
+        hashed = np.array([*hashes, crc32(b"")], np.uint64)[each.codes]
+        found = hashed if found is None else found * np.uint64(31) + hashed
+    assert found is not None  # noqa: S101 - there is a key
+    return (found % np.uint64(count)).astype(np.int64)
+
+
+def by_bucket(files: Iterable[SilverFile], job: Job, count: int) -> Iterator[tuple[int, bytes]]:
+    """Yield the rows of files by bucket, as Arrow's stream format."""
+    cycles.look_rarely()
+    for file in files:
+        for rows in _read(file, job.columns):
+            buckets = bucket_of([rows[key] for key in job.keys], count)
+            for bucket in np.unique(buckets).tolist():
+                places = np.flatnonzero(buckets == bucket)
+                yield bucket, _packed(rows.take(integers(places)))
+
+
+def _read(file: SilverFile, columns: Sequence[str]) -> Iterator[pa.Table]:
+    """Yield a file's rows in parts; a column that it does not have yet is null."""
+    schema = _schema(columns)
+    with pq.ParquetFile(file.path) as source:
+        here = [name for name in columns if name in source.schema_arrow.names]
+        for batch in source.iter_batches(ROWS_READ, columns=here):
+            made = {"event_date": dates(np.full(batch.num_rows, ordinal(file.day)))}
+            made |= {name: batch[name].cast(schema.field(name).type) for name in here}
+            arrays = [
+                made[field.name] if field.name in made else pa.nulls(batch.num_rows, field.type)
+                for field in schema
+            ]
+            yield pa.Table.from_arrays(arrays, schema=schema)
+
+
+def _schema(columns: Sequence[str]) -> pa.Schema:
+    whole = arrow_schema(SILVER)
+    return pa.schema([whole.field(name) for name in columns])
+
+
+def _packed(rows: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, rows.schema) as writer:
+        writer.write_table(rows)
+    packed: bytes = sink.getvalue().to_pybytes()
+    return packed
+
+
+def _compute(
+    number: int, pairs: Iterable[tuple[int, bytes]], job: Job, count: int, target: str
+) -> Iterable[int]:
+    from pyspark import TaskContext
+
+    cycles.look_rarely()
+    task = TaskContext.get()
+    assert task is not None  # noqa: S101 - this runs in a task
+    parts = [pa.ipc.open_stream(packed).read_all() for _, packed in pairs]
+    rows = pa.concat_tables([pa.Table.from_batches([], _schema(job.columns)), *parts])
+    with TaskFiles(Path(target), number, task.taskAttemptId()) as out:
+        job.write(rows, Bucket(number, count), out)
+    return ()
