@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from gateway.bridges.readings.event_time import TIME_NAMES
 from gateway.bridges.readings.reading import INSTANCES_RESERVED, Value, instance_name
 from gateway.bridges.readings.registry import (
     QUANTITIES,
@@ -42,6 +43,12 @@ IDENTITY = re.compile(r"[0-9A-Za-z]+(?:[:-]?[0-9A-Za-z]+)*")
 IDENTITY_LEAST = 8
 """Letters and digits of an identity; a shorter one is only a number among others."""
 
+NAMES_OF_OBJECTS = (*IDENTITIES, "name", "instance", "channel", "sensor", "mac")
+"""Names of what tells the objects of a list apart."""
+
+VALUE_KEYS = {"value", "unit", *TIME_NAMES}
+"""Keys of an object that is one value."""
+
 NUMBERED = re.compile(r".+[-_:]([0-9]{1,3}|[0-9A-Fa-f]{2})")
 """The name of an object that is one of several: `DS18B20-2`, `BME280-76`, `switch:1`."""
 
@@ -49,7 +56,7 @@ NUMBERS = (Kind.SAMPLE, Kind.TOTAL)
 """Kinds of quantities whose values are numbers."""
 
 SEVERAL_MAX = 16
-"""Most numbers of a list that are values of several of one kind."""
+"""Most numbers or objects of a list that are values of several of one kind."""
 
 NO_UNITS: Mapping[str, str] = {}
 
@@ -87,6 +94,8 @@ class Leaf(NamedTuple):
     value: Value
     source: str
     instance: str
+    unit: str = ""
+    """The unit that stands beside it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +170,7 @@ class ReadingMap:
         if instance_of(quantity) is None:
             quantity = path
         value, stated = _parsed_number(value, quantity)
+        stated = unit_name(leaf.unit or None) or stated
         own = units.get(name, stated or unit) if _is_number(value) else None
         return Found(quantity, value, own, path)
 
@@ -244,7 +254,11 @@ def _flat(
     """Yield each value with its path; `path` and `source` lead to `values`."""
     for name, value in values.items():
         if isinstance(value, dict):
-            if depth > 1:
+            if _is_value(value):
+                unit = str(value.get("unit") or "")
+                place = f"{path}{name}.value", name, value["value"], f"{source}{name}", instance
+                yield Leaf(*place, unit)
+            elif depth > 1:
                 identity = _identity(value)
                 which = identity if identity and NUMBERED.fullmatch(name) else _number_of(name)
                 yield from _flat(
@@ -255,7 +269,9 @@ def _flat(
                     which or instance,
                 )
         elif isinstance(value, list):
-            yield from _several(Leaf(f"{path}{name}", name, 0, f"{source}{name}", instance), value)
+            leaf = Leaf(f"{path}{name}", name, 0, f"{source}{name}", instance)
+            yield from _several(leaf, value)
+            yield from _objects(leaf, value, depth)
         elif isinstance(value, bool | int | float | str):
             yield Leaf(f"{path}{name}", name, value, f"{source}{name}", instance)
 
@@ -269,6 +285,35 @@ def _several(leaf: Leaf, values: list[object]) -> Iterator[Leaf]:
         if isinstance(value, int | float) and not isinstance(value, bool):
             which = f"{leaf.instance}-{number}" if leaf.instance else f"{number}"
             yield leaf._replace(value=value, source=f"{leaf.source}.{number}", instance=which)
+
+
+def _objects(leaf: Leaf, values: list[object], depth: int) -> Iterator[Leaf]:
+    """Yield the values of objects in a list; each is an instance by its identity, name or place."""
+    if depth == 1 or len(values) > SEVERAL_MAX:
+        return
+    for number, value in enumerate(values, 1):
+        if isinstance(value, dict):
+            which = _identity(value) or _named(value) or f"{number}"
+            own = f"{leaf.instance}-{which}" if leaf.instance else which
+            rest = {
+                name: each for name, each in value.items() if name.lower() not in NAMES_OF_OBJECTS
+            }
+            yield from _flat(rest, depth - 1, f"{leaf.path}.", f"{leaf.source}.{which}.", own)
+
+
+def _is_value(values: Mapping[str, object]) -> bool:
+    """Return whether an object is one value with its unit: `{"value": 21.5, "unit": "°C"}`."""
+    scalar = isinstance(values.get("value"), bool | int | float | str)
+    return scalar and set(values) <= VALUE_KEYS
+
+
+def _named(values: Mapping[str, object]) -> str:
+    """Return the name or number by which an object tells itself from others beside it."""
+    for name, value in values.items():
+        told = isinstance(value, int | str) and not isinstance(value, bool)
+        if name.lower() in NAMES_OF_OBJECTS and told:
+            return instance_name(str(value))
+    return ""
 
 
 def _identity(values: Mapping[str, object]) -> str:

@@ -15,14 +15,15 @@ LOOSE = re.compile(
     (?P<text>"(?:[^"\\]|\\.|\\$)*"?)  # to the end if it has none, so that this takes linear time
     | '(?P<single>(?:[^'\\]|\\.)*)'
     | (?P<comma>,(?=\s*[}\]]))
+    | (?P<empty>:(?=\s*[,}]))
     | (?P<number>(?<![\w.])[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?(?![\w.]))
     | (?P<key>(?<![\w.])[a-z_]\w*(?=\s*:))
     | [-+]?(?<![\w.])[a-z][\w.]*(?:\(\w*\))?
     """,
     re.IGNORECASE | re.DOTALL | re.VERBOSE,
 )
-"""Near-JSON that boards print: Python's quotes, unquoted names, trailing commas, numbers such as
-`+5`, `.5` and `007`, and words such as `nan`."""
+"""Near-JSON that boards print: Python's quotes, unquoted names, trailing commas, missing values,
+numbers such as `+5`, `.5` and `007`, and words such as `nan`."""
 
 JSON_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?")
 
@@ -83,6 +84,8 @@ def _mend(match: re.Match[str]) -> str:
         return json.dumps(word)
     if match["comma"] is not None:
         return ""
+    if match["empty"] is not None:
+        return ":null"
     if match["number"] is not None:
         return str(int(word)) if WHOLE.fullmatch(word) else repr(float(word))
     return JSON_WORDS.get(word.lower(), "NaN")

@@ -16,7 +16,7 @@ OWN_KEYS = ("node", "instance", "quantity", "value", "unit", *TIME_NAMES)
 
 
 def parse_json(line: bytes) -> Sample:
-    """Return a line's values.
+    """Return a line's values; those of a list of objects are instances of one node.
 
     Raises NoReadingError when it is no JSON object, RefusedReadingError for an object with a
     mistake, and when a key has a type or value that is not allowed.
@@ -27,6 +27,8 @@ def parse_json(line: bytes) -> Sample:
         if line.lstrip()[:2] in OBJECT:
             raise RefusedReadingError("an object that is no JSON") from None
         raise NoReadingError("not JSON") from None
+    if isinstance(fields, list) and any(isinstance(each, dict) for each in fields):
+        return Sample({"list": fields})
     if not isinstance(fields, dict):
         raise NoReadingError(f"a JSON {type(fields).__name__}, not an object")
     node = None if fields.get("node") is None else _text("node", fields["node"])

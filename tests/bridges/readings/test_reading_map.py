@@ -58,6 +58,11 @@ OBJECTS: list[tuple[dict[str, object], list[Reading]]] = [
     ({"a": {"b": {"c": 1, "d": {"e": 1}}}}, [("a.b.c", 1, None)]),
     ({"a": None, "b": [1], "motion": False}, [("motion", False, None)]),
     ({"bat_mv": 10**400}, [("voltage", math.inf, "V")]),
+    ({"temp": {"value": 70, "unit": "F"}}, [("temperature", 70, "°F")]),
+    ({"hum": {"value": "40", "time": 5}}, [("humidity", 40, "%")]),
+    ({"t1": {"value": 4}}, [("temperature", 4, None)]),
+    ({"x": {"value": 4, "unit": "V"}}, [("x.value", 4, "V")]),
+    ({"x": {"value": 4, "max": 5}}, [("x.value", 4, None), ("x.max", 5, None)]),
     ({}, []),
 ]
 
@@ -65,6 +70,25 @@ OBJECTS: list[tuple[dict[str, object], list[Reading]]] = [
 @table(("values", "found"), OBJECTS)
 def test_objects(values: dict[str, object], found: list[Reading]) -> None:
     assert [each[:3] for each in MAP.readings(values)] == found
+
+
+LISTS: list[tuple[list[object], list[tuple[str, object]]]] = [
+    ([{"id": "a", "temp_c": 1}, {"id": "b", "temp_c": 2}], [("a", 1), ("b", 2)]),
+    ([{"id": 7, "temp_c": 1}, {"name": "x/y", "temp_c": 2}], [("7", 1), ("x-y", 2)]),
+    ([{"temp_c": 1}, 5, {"temp_c": 2}], [("1", 1), ("3", 2)]),
+    ([{"Addr": "28FF:641E", "temp": {"value": 3, "unit": "C"}}], [("28ff641e", 3)]),
+    ([{"temp_c": place} for place in range(17)], []),
+    ([{"id": True, "temp_c": 1}], [("1", 1)]),
+]
+
+
+@table(("values", "found"), LISTS)
+def test_objects_of_a_list_are_instances(
+    values: list[object], found: list[tuple[str, object]]
+) -> None:
+    readings = NO_MAP.readings({"sensors": values})
+    assert [(each.instance, each.value) for each in readings] == found
+    assert {(each.quantity, each.unit) for each in readings} <= {("temperature", "°C")}
 
 
 def test_names_that_do_not_say_what_their_numbers_mean_are_told() -> None:
