@@ -1,6 +1,6 @@
 # The only entry point: every target sets up what it needs in .venv.
 .DEFAULT_GOAL := help
-.PHONY: help run install install-pipeline tui pipeline test test-cluster test-fleet compile test-compiled check check-types check-cython check-tests check-style format reference coverage fuzz mutants crashtest hostile bench bench-full screenshot package package-compiled package-deb package-image test-packages clean
+.PHONY: help run install install-pipeline tui pipeline test test-cluster test-fleet test-homeassistant compile test-compiled check check-types check-cython check-tests check-style format reference coverage fuzz mutants crashtest hostile bench bench-full screenshot package package-compiled package-deb package-image test-packages clean
 
 # PYTHON=python3.13 VENV=.venv-3.13 make test: the same with another interpreter.
 export PYTHON ?= python3
@@ -76,6 +76,10 @@ test-cluster: $(DEVELOP) ## run the pipeline on a standalone Spark cluster, one 
 
 test-fleet: $(DEVELOP) ## compare the pipeline's tables with the truth of a made-up fleet of $(or $(TIDEGATE_FLEET),700) gateways, a million rows
 	@TIDEGATE_FLEET=$${TIDEGATE_FLEET:-700} $(BIN)/pytest -q -p no:cacheprovider tests/pipeline/simulate/test_fleet.py
+
+test-homeassistant: $(DEVELOP) ## install a real Home Assistant core into .tools, and let it judge what it is told
+	@PYTHON=$(BIN)/python tests/support/get_home_assistant.sh
+	@TIDEGATE_HOMEASSISTANT=1 $(BIN)/pytest -q -p no:cacheprovider tests/bridges/discovery/test_real_home_assistant.py
 
 check: $(DEVELOP) ## lint, types, layers, whether Cython takes every module that has a .pxd, and pytest every test
 	@$(MAKE) --no-print-directory --output-sync --jobs=$$(nproc) check-types check-cython check-tests check-style

@@ -1,77 +1,9 @@
 #!/bin/sh
 # get_micropython.sh [DIR [ARCHITECTURE]]: puts MicroPython's unix port into DIR (default
 # .tools/micropython), by default of this machine's architecture.
-#
-# Debian has it as a package from trixie on. The package and its libraries are unpacked, not
-# installed, and run by their own dynamic linker, so any Debian with apt will do, with root or
-# without. The mirror is the one that apt is set up with. Ends with 1 and one line on standard
-# error when that is out of reach; a second run with DIR in place does nothing.
 set -eu
 
-SUITE=trixie
-HERE=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
-DIR=$(realpath -m -- "${1:-$HERE/.tools/micropython}")
-
-fail() {
-    echo "get_micropython: $1; the tests that need MicroPython are left out" >&2
-    exit 1
-}
-
-if [ -x "$DIR/micropython" ] && "$DIR/micropython" -c pass; then
-    exit 0
-fi
-command -v apt-get >/dev/null || fail "no apt-get here"
-command -v dpkg-deb >/dev/null || fail "no dpkg-deb here"
-
-WORK=$(mktemp -d)
-trap 'rm -rf "$WORK"' EXIT
-ARCHITECTURE=${2:-$(dpkg --print-architecture)}
-MIRROR=$(apt-get indextargets --format '$(RELEASE) $(REPO_URI)' 'Created-By: Packages' |
-    awk '$1 !~ /-security$/ { print $2; exit }')
-[ -n "$MIRROR" ] || fail "apt has no source of packages"
-KEYRING=/usr/share/keyrings/debian-archive-keyring.gpg
-[ -r "$KEYRING" ] || fail "no $KEYRING (package debian-archive-keyring)"
-
-# A world of apt's own: nothing of the system's is read but the way to the mirror, or changed.
-mkdir -p "$WORK/etc/apt.conf.d" "$WORK/etc/preferences.d" "$WORK/state/lists/partial" \
-    "$WORK/cache/archives/partial" "$WORK/root"
-: >"$WORK/state/status"
-echo "deb [arch=$ARCHITECTURE signed-by=$KEYRING] $MIRROR $SUITE main" >"$WORK/etc/sources.list"
-apt-config dump --format '%F "%v";%n' Acquire >"$WORK/apt.conf"
-cat >>"$WORK/apt.conf" <<END
-Dir::Etc "$WORK/etc";
-Dir::Etc::sourcelist "sources.list";
-Dir::Etc::sourceparts "/dev/null";
-Dir::State "$WORK/state";
-Dir::State::status "$WORK/state/status";
-Dir::Cache "$WORK/cache";
-APT::Architecture "$ARCHITECTURE";
-APT::Architectures { "$ARCHITECTURE"; };
-APT::Install-Recommends "0";
-APT::Sandbox::User "";
-APT::Update::Error-Mode "any";
-Acquire::Languages "none";
-Acquire::Retries "2";
-END
-export APT_CONFIG="$WORK/apt.conf"
-
-apt-get -qq update >"$WORK/log" 2>&1 || fail "apt cannot reach $SUITE ($(head -n 1 "$WORK/log"))"
-apt-get -qq -y --download-only install micropython >"$WORK/log" 2>&1 ||
-    fail "apt cannot fetch micropython ($(head -n 1 "$WORK/log"))"
-for package in "$WORK"/cache/archives/*.deb; do
-    dpkg-deb -x "$package" "$WORK/root"
-done
-
-mkdir -p "$(dirname -- "$DIR")"
-rm -rf "$DIR"
-mkdir "$DIR"
-mv "$WORK/root/usr" "$DIR/usr"
-LINKER=$(cd "$DIR" && find usr/lib -name 'ld-linux*.so.*' | head -n 1)
-[ -n "$LINKER" ] || fail "the packages hold no dynamic linker"
-cat >"$DIR/micropython" <<END
-#!/bin/sh
-HERE=\$(CDPATH='' cd -- "\$(dirname -- "\$(readlink -f -- "\$0")")" && pwd)
-exec "\$HERE/$LINKER" --library-path "\$HERE/$(dirname -- "$LINKER")" "\$HERE/usr/bin/micropython" "\$@"
-END
-chmod +x "$DIR/micropython"
-"$DIR/micropython" -c 'import sys; print(sys.version)' >&2 || { rm -rf "$DIR"; fail "what was fetched does not run"; }
+HERE=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
+command -v dpkg >/dev/null || { echo "get_micropython: no dpkg here" >&2; exit 1; }
+exec "$HERE/unpack_debian.sh" micropython micropython "${1:-$HERE/../../.tools/micropython}" \
+    "${2:-$(dpkg --print-architecture)}"

@@ -18,7 +18,6 @@ from gateway.bridges.discovery.device_payload import (
     state_topic,
 )
 from gateway.bridges.kind import BridgeKind
-from gateway.bridges.readings.plausibility import OUT_OF_RANGE
 from gateway.bridges.readings.reading import INSTANCES_RESERVED, Value
 from gateway.bridges.readings.registry import Kind
 from gateway.bridges.settings import BridgeSettings, key
@@ -51,6 +50,10 @@ current."""
 SAY_AFTER = (3.0, 30.0)
 """Seconds after an announcement by which Home Assistant has subscribed; then values are
 repeated."""
+
+HELD_MAX = 32
+"""Events of a node that wait until Home Assistant has subscribed; the oldest is dropped when full,
+and counted."""
 
 EXPIRE_AFTER = (60, 300, 1_800, 7_200, 43_200, 172_800, 604_800)
 """Seconds after which a value expires; the first that is at least the allowed silence is used."""
@@ -104,6 +107,10 @@ class Series:
     shape: object = None
     """The inputs of its component."""
     payload: bytes = b""
+    time: int = 0
+    """The time of the newest value, milliseconds since 1970."""
+    fresh: bool = False
+    """Whether Home Assistant may not know it yet, or the last kind of its events."""
 
 
 @dataclass(slots=True)
@@ -118,6 +125,8 @@ class Node:
     changed: bool = field(default=True)
     series: dict[str, Series] = field(default_factory=dict)
     say_at: list[float] = field(default_factory=list)
+    held: deque[tuple[str, bytes]] = field(default_factory=deque)
+    """Events that wait until Home Assistant has subscribed."""
 
 
 class HomeAssistant:
@@ -176,7 +185,7 @@ class HomeAssistant:
                 node.say_at = [now + delay for delay in SAY_AFTER]
             if node.online != node.shown and self._publish_availability(name, online=node.online):
                 node.shown = node.online
-            if node.say_at and now >= node.say_at[0]:
+            if not node.changed and node.say_at and now >= node.say_at[0]:
                 node.say_at.pop(0)
                 self._republish(name, node)
         self._host.show("devices", len(self._nodes))
@@ -223,18 +232,20 @@ class HomeAssistant:
         control = self._host.services.controls.get(f"sensors/{name}/{heard.series}")
         known = node.series.get(heard.series)
         event = heard.value if heard.kind is Kind.EVENT else None
-        shape = (type(heard.value), heard.unit, control, event)
+        shape, new = (type(heard.value), heard.unit, control, event), False
         if known is None or known.shape != shape:
             component = component_of(
                 self._id(name), name, heard.series, heard.value, heard.unit, control
             )
-            node.changed |= node.announced.learn(heard.series, component)
+            new = node.announced.learn(heard.series, component)
+            node.changed |= new
         if known is None:
             if slug(heard.series) not in node.announced.components:
                 self._host.count("left_out")
                 return
             known = node.series[heard.series] = Series(Silence(self._settings.offline_after))
         known.shape = shape
+        known.fresh |= new
         if heard.kind in (Kind.SAMPLE, Kind.TOTAL):  # a state lasts, and an event has no duration
             node.silence.received(self._now)
             known.silence.received(self._now)
@@ -251,20 +262,36 @@ class HomeAssistant:
         return next((each for each in EXPIRE_AFTER if each >= patience), 0)
 
     def _update(self, name: str, node: Node, heard: Received) -> None:
-        """Publish a value, unless it is old or implausible."""
-        age = 0 if heard.time is None else self._host.services.clock.wall_ms() - heard.time
-        if age > OLD_MS:
+        """Publish a value, unless it is implausible, old, or older than the one before.
+
+        Of a total that was reset, the first value is not published.
+        """
+        known = node.series.get(heard.series)
+        if known is None:
+            return
+        now = self._host.services.clock.wall_ms()
+        time = now if heard.time is None else heard.time
+        if now - time > OLD_MS or time < known.time <= now:
             self._host.count("old")
             return
-        known = node.series.get(heard.series)
-        if known is None or heard.quality == OUT_OF_RANGE:
+        known.time = time
+        if heard.quality:
             return
-        payload = heard.payload
-        if heard.kind is Kind.EVENT:
-            payload = event_payload(heard.value)
+        topic = state_topic(self._id(name), heard.series)
+        if heard.kind is not Kind.EVENT:
+            known.payload = heard.payload
+            self._queue(topic, heard.payload)
+        elif known.fresh:
+            self._hold(node, topic, event_payload(heard.value))
         else:
-            known.payload = payload
-        self._queue(state_topic(self._id(name), heard.series), payload)
+            self._queue(topic, event_payload(heard.value))
+
+    def _hold(self, node: Node, topic: str, payload: bytes) -> None:
+        """Queue an event that Home Assistant would miss now."""
+        if len(node.held) == HELD_MAX:
+            node.held.popleft()
+            self._host.count("overflow")
+        node.held.append((topic, payload))
 
     def _queue(self, topic: str, payload: bytes) -> None:
         if len(self._waiting) == WAITING_MAX:
@@ -275,8 +302,11 @@ class HomeAssistant:
 
     def _republish(self, name: str, node: Node) -> None:
         for series, known in node.series.items():
+            known.fresh = False
             if known.payload:
                 self._queue(state_topic(self._id(name), series), known.payload)
+        while node.held:
+            self._queue(*node.held.popleft())
 
     def _offer_controls(self) -> None:
         """Announce controls that have no reading yet; a button never has one."""
@@ -324,6 +354,8 @@ class HomeAssistant:
         if bytes(message.payload) == b"online":
             for node in self._nodes.values():
                 node.changed, node.shown = True, None
+                for each in node.series.values():
+                    each.fresh = True
         return ReasonCode.SUCCESS
 
     def _announce(self, announced: Announced) -> bool:

@@ -10,7 +10,11 @@ import pytest
 
 from gateway.bridges.discovery import homeassistant
 from gateway.bridges.discovery.device_payload import SERIES_MAX, component_of, slug
-from gateway.bridges.discovery.homeassistant import HomeAssistant, HomeAssistantSettings
+from gateway.bridges.discovery.homeassistant import (
+    HELD_MAX,
+    HomeAssistant,
+    HomeAssistantSettings,
+)
 from gateway.bridges.readings.registry import QUANTITIES
 from gateway.bridges.supervision.control import BUTTON, SWITCH, Control
 from gateway.mqtt.reason_codes import ReasonCode
@@ -257,21 +261,48 @@ def test_values_are_said_as_they_come_and_again_after_an_announcement(
     hear(gateway, "sensors/n1/temperature", 21.5, "°C")
     hear(gateway, "sensors/n1/button", "press")
     hear(gateway, "sensors/n1/button", "double_press")
-    values = [("temperature", 21.5), ("button", "press"), ("button", "double_press")]
-    assert said(gateway, bridge) == values
+    assert said(gateway, bridge) == [("temperature", 21.5)]
     bridge.check()
     component = json.loads(gateway.retained[CONFIG])["components"]["button"]
     assert (component["platform"], component["event_types"]) == ("event", ["double_press", "press"])
-    for delay in (3, 27):
+    presses = [("button", "press"), ("button", "double_press")]
+    for delay, events in ((3, presses), (27, [])):
         assert said(gateway, bridge) == []
         clock.step(delay)
         bridge.check()
-        assert said(gateway, bridge) == [("temperature", 21.5)], "no event happens twice"
+        assert said(gateway, bridge) == [("temperature", 21.5), *events], "no event happens twice"
     gateway.subscriptions.publish("homeassistant/status", b"online")
     for delay, expected in ((0, 0), (3, 1), (27, 1), (60, 0)):
         clock.step(delay)
         bridge.check()
         assert len(said(gateway, bridge)) == expected, "a value of an hour ago is known at once"
+
+
+def test_an_event_waits_only_until_home_assistant_knows_its_kind(
+    gateway: Gateway, clock: ManualClock
+) -> None:
+    bridge = started(gateway)
+    for _ in range(HELD_MAX + 5):
+        hear(gateway, "sensors/n1/button", "press")
+    assert said(gateway, bridge) == []
+    for delay in (0, 3):
+        clock.step(delay)
+        bridge.check()
+    assert said(gateway, bridge) == [("button", "press")] * HELD_MAX
+    assert gateway.figure("homeassistant/overflow") == 5
+    hear(gateway, "sensors/n1/button", "press")
+    hear(gateway, "sensors/n1/temperature", 21.5, "°C")  # the device is announced anew
+    hear(gateway, "sensors/n1/button", "press")
+    assert [name for name, _ in said(gateway, bridge)] == ["button", "temperature", "button"]
+    hear(gateway, "sensors/n1/button", "hold")
+    assert said(gateway, bridge) == []
+    for delay in (0, 3):
+        clock.step(delay)
+        bridge.check()
+    assert ("button", "hold") in said(gateway, bridge)
+    gateway.subscriptions.publish("homeassistant/status", b"online")
+    hear(gateway, "sensors/n1/button", "press")
+    assert said(gateway, bridge) == []
 
 
 def test_what_has_waited_and_what_cannot_be_right_is_no_state(
@@ -286,10 +317,14 @@ def test_what_has_waited_and_what_cannot_be_right_is_no_state(
     now = clock.wall_ms()
     told(1, time=now - 3_600_000)
     told(2, time=now)
-    told(3, time=now - 299_000)
-    told(-127, time=now, quality="out_of_range")
-    assert [value for _, value in said(gateway, bridge)] == [2, 3]
-    assert gateway.figure("homeassistant/old") == 1
+    told(3, time=now - 299_000)  # a state does not go back
+    for quality in ("out_of_range", "fell", "jumped"):
+        told(-127, time=now, quality=quality)
+    told(4, time=now + 60_000)
+    told(5, time=now + 1)  # a node whose clock was ahead
+    told(6)
+    assert [value for _, value in said(gateway, bridge)] == [2, 4, 5, 6]
+    assert gateway.figure("homeassistant/old") == 2
 
 
 def test_a_quantity_that_stops_while_its_node_goes_on_has_no_value_after_a_while(
