@@ -239,7 +239,10 @@ class FleetClient:
             elif self._closed:
                 sock.close()
             else:
-                begin = self._begin(sock, host, port, tls, packet)
+                url, longest = self._settings.url or "", self._settings.packet_bytes
+                # Before the task: one that is cancelled before it starts closes nothing.
+                stream = self._stream = make_stream(sock, self._wake, self._arrived, url, longest)
+                begin = self._begin(sock, stream, f"{host}:{port}", tls, packet)
                 self._opening = self._loop.create_task(begin)
 
         open_socket(host, port, opened, proxy)
@@ -328,23 +331,20 @@ class FleetClient:
     async def _begin(
         self,
         sock: socket.socket,
-        host: str,
-        port: int,
+        stream: FleetStream,
+        address: str,
         tls: "ssl.SSLContext | None",
         connect: Connect,
     ) -> None:
         """Start the protocol on a connected socket, with TLS if configured."""
-        url = self._settings.url or ""
-        stream = self._stream = make_stream(
-            sock, self._wake, self._arrived, url, self._settings.packet_bytes
-        )
+        host = address.rpartition(":")[0]
         try:
             await self._begin_connection(sock, stream, tls, host)
         except (OSError, ValueError) as error:  # ValueError: no certificate can have that name
             problem = problem_of(error)
             if tls is not None and isinstance(error, ConnectionError):
                 problem += ", in the TLS handshake: a port without TLS?"
-            self._fail(f"{host}:{port}: {problem}")
+            self._fail(f"{address}: {problem}")
         else:
             self._send(connect)
             self.flush()

@@ -4,7 +4,9 @@ import asyncio
 import socket
 import struct
 import threading
+import weakref
 from collections.abc import Callable
+from contextlib import suppress
 from typing import cast
 
 from gateway.extras import how_to_install
@@ -54,11 +56,16 @@ def _open(
         opened.settimeout(0)
     except (OSError, ValueError) as reason:  # ValueError: a host name that cannot be encoded
         error = str(reason)
-    try:
-        loop.call_soon_threadsafe(on_opened, opened, error)
-    except RuntimeError:  # the loop has closed meanwhile
-        if opened is not None:
-            opened.close()
+
+    def deliver() -> None:
+        if unclaimed is not None:
+            unclaimed.detach()
+        on_opened(opened, error)
+
+    # A loop that closes drops what it has not called yet.
+    unclaimed = None if opened is None else weakref.finalize(deliver, opened.close)
+    with suppress(RuntimeError):  # the loop has closed meanwhile
+        loop.call_soon_threadsafe(deliver)
 
 
 def _connected(host: str, port: int, proxy: str | None) -> socket.socket:

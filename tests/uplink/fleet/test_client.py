@@ -1,6 +1,8 @@
 """One connection to the fleet's broker."""
 
 import asyncio
+import socket
+import threading
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -26,6 +28,7 @@ from gateway.mqtt.reason_codes import ReasonCode
 from gateway.uplink.errors import LinkError
 from gateway.uplink.fleet.client import FleetClient, KeepAlive, OnMessage
 from gateway.uplink.fleet.message import fleet_message
+from gateway.uplink.fleet.stream import open_socket
 from tests.support.disk.storage import until
 from tests.support.fleet.uplinks import uplink_settings
 from tests.support.frames import next_frame
@@ -319,3 +322,27 @@ async def test_the_servers_keep_alive_holds_and_silence_ends_the_connection(
     clock.now += 8.0
     assert wired.serve()
     assert "no answer to PINGREQ" in wired.error
+
+
+@pytest.mark.parametrize("closed_before", [True, False])
+def test_a_socket_that_opens_while_the_loop_closes_is_closed(closed_before: bool) -> None:
+    loop = asyncio.new_event_loop()
+    others = set(threading.enumerate())
+    calls: list[socket.socket | None] = []
+
+    def start(port: int) -> None:
+        loop.stop()  # after this step
+        open_socket("127.0.0.1", port, lambda sock, _: calls.append(sock))
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        loop.call_soon(start, listening.getsockname()[1])
+        loop.run_forever()
+        if closed_before:
+            loop.close()
+        for thread in set(threading.enumerate()) - others:
+            thread.join()
+        loop.close()
+        accepted, _ = listening.accept()
+        with accepted:
+            assert accepted.recv(1) == b""
+    assert not calls
