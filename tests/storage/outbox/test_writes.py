@@ -38,15 +38,20 @@ async def added_at_once(store: Store) -> None:
     await until(lambda: store.writer.committed >= begun)
 
 
-async def test_rows_that_keep_coming_share_commits(store: Store) -> None:
+async def test_rows_that_keep_coming_share_commits(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writes_module, "QUIET_SECONDS", 3600.0)  # a busy machine pauses, too
+    monkeypatch.setattr(writes_module, "QUIET_GAPS", 1 << 20)
     loop = asyncio.get_running_loop()
     begun, number = loop.time(), 0
     while loop.time() - begun < SECONDS:
         number += 1
         add(store, number)
         await asyncio.sleep(0.001)
+    most = 3 + (loop.time() - begun) / GROUP_SECONDS  # the first, the second, the last
     await store.settle()
-    assert store.writer.committed <= number / 10
+    assert store.writer.committed <= most
     assert store.outbox.rows == number
 
 
