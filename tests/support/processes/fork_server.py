@@ -182,11 +182,20 @@ class Server:
         os.environ.clear()
         os.environ.update(environment)
         sys.argv = words
-        os._exit(_ended())
+        leave(_run())
 
 
-def _ended() -> int:
-    """Run the command; return its exit status once all that waits for the end is done."""
+def leave(status: int) -> NoReturn:
+    """End a fork, once all that waits for the end is done."""
+    threading._shutdown()  # type: ignore[attr-defined]  # as multiprocessing does in its forks
+    atexit._run_exitfuncs()
+    with contextlib.suppress(OSError, ValueError):
+        sys.stdout.flush()
+    os._exit(status)
+
+
+def _run() -> int:
+    """Run the command; return its exit status."""
     from gateway.cli.main import main
 
     if "COVERAGE_PROCESS_CONFIG" in os.environ:
@@ -200,10 +209,6 @@ def _ended() -> int:
         status = error.code
     except BaseException:  # noqa: BLE001  # what the interpreter does with it
         traceback.print_exc()
-    threading._shutdown()  # type: ignore[attr-defined]  # as multiprocessing does in its forks
-    atexit._run_exitfuncs()
-    with contextlib.suppress(OSError, ValueError):
-        sys.stdout.flush()
     return status if isinstance(status, int) else int(status is not None)
 
 
