@@ -25,8 +25,8 @@ SELF = "screen"
 """the logger of lines about our own connection"""
 
 
-EARLY = (figures.SYS_SENT, figures.ANSWERED, figures.REFUSED)
-"""counters that stand before the uptime in a round"""
+QUESTIONS = (figures.ANSWERED, figures.REFUSED)
+"""counters of what screens and commands ask"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,6 @@ class GatewayState:
         self.sampled = 0
         """messages ever sent to this screen to sample topics"""
         self._own = 0
-        self._before: dict[str, float] = {}
         self._acknowledged: dict[str, tuple[int | None, float]] = {}
         self._round_at = 0.0
         self._settled = False
@@ -103,7 +102,6 @@ class GatewayState:
         self.alarms.clear()
         self.uptime = None
         self.since = now
-        self._before = {}
         self._acknowledged.clear()
         self._settled = False
 
@@ -223,22 +221,16 @@ class GatewayState:
         return max(0.0, sent - told - self._questions() - own)
 
     def _questions(self) -> float:
-        return sum(self.rates.get(each) or 0.0 for each in (figures.ANSWERED, figures.REFUSED))
+        return sum(self.rates.get(each) or 0.0 for each in QUESTIONS)
 
     def _take_uptime(self, payload: bytes, now: float, *, retained: bool) -> None:
         self.uptime = as_number(payload.removesuffix(b" seconds"))
         if self.uptime is None or retained:
             return
         self._note_acknowledged(now)
-        # In a round the counters of clients' messages come after the uptime, these before it. What
-        # is subtracted from them must be of the same round, which is the one before.
-        numbers = self.figures.numbers()
-        counts = {
-            **{name: each for name, each in numbers.items() if name not in EARLY},
-            **self._before,
-        }
-        # A counter of questions is not there before the first one is answered: until then it is 0.
-        self._before = {name: numbers.get(name, 0.0) for name in EARLY} | {OWN: self._own}
+        # The uptime is the last figure of a round. A counter of questions is not there before the
+        # first one is answered: until then it is 0.
+        counts = dict.fromkeys(QUESTIONS, 0.0) | self.figures.numbers() | {OWN: self._own}
         if self._settled:
             self.rates.take_round(self.uptime, now, counts)
         self._settled = True

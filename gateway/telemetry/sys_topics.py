@@ -254,6 +254,9 @@ OF_TRAFFIC = (
 So their difference is clients' messages, although the round itself sends some.
 """
 
+LAST = "uptime"
+"""The last figure of a round: who has it has all that changed."""
+
 AT_ONCE = 16
 """Figures, and messages to who subscribes to them, after which others have their turn."""
 
@@ -310,6 +313,9 @@ class SysTopics:
         # most are the same objects as before: no step of Python for each of hundreds, once a second
         differ = chain(map(is_not, values.values(), self._seen), repeat("new"))
         maybe_changed, seen = [*compress(values, differ)], [*values.values()]
+        if LAST in maybe_changed:
+            maybe_changed.remove(LAST)
+            maybe_changed.append(LAST)
         for name in maybe_changed:
             # as it is now, since others have had their turn meanwhile
             value = traffic[name] if name in traffic else values.get(name)

@@ -73,6 +73,28 @@ def test_every_figure_is_said_and_then_what_has_changed(
     assert said(published) == {"uptime": "61 seconds", "tidegate/outbox/rows": "4"}
 
 
+def test_a_round_ends_with_the_uptime_and_is_of_one_moment(
+    sys_topics: SysTopics, harness: Harness, clock: ManualClock, published: list[Message]
+) -> None:
+    """A round sends figures itself: its counter of them is of before, as that of all messages."""
+    sent = "tidegate/sys/messages_sent"
+    harness.counters.add(sent, 7)
+    sys_topics.publish()
+    clock.step(1)
+    published.clear()
+    for name in (sent, "tidegate/a", "tidegate/queries/answered"):
+        harness.counters.add(name)
+    round_of = sys_topics._changes()
+    next(round_of)
+    harness.counters.add(sent, 100)
+    list(round_of)
+    assert published[-1].topic == f"{PREFIX}uptime"
+    assert said(published)[sent] == "8"
+    clock.step(1)
+    sys_topics.publish()
+    assert said(published)[sent] == "108"
+
+
 def test_what_is_said_in_pieces_is_what_holds_when_its_turn_comes(
     sys_topics: SysTopics, harness: Harness, published: list[Message]
 ) -> None:

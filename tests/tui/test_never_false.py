@@ -110,19 +110,16 @@ def test_nothing_that_screens_cause_is_traffic() -> None:
     bench = Bench()
     for second in range(14):
         bench.hear("sensors/a", b"1")  # a sample, which the gateway counts as sent
-        bench.tell(  # in a round these stand before the uptime, and the others after it
+        bench.tell(
             retained=False,
             tidegate__sys__messages_sent=30 * second,
             tidegate__queries__answered=4 * second,
             tidegate__queries__refused=0,
             tidegate__bridges__readings=0,
+            publish__messages__received=4 * second,
+            publish__messages__sent=30 * second + 4 * second + second + 1,
         )
         bench.round(100 + second)
-        bench.tell(
-            retained=False,
-            publish__messages__received=4 * second,
-            publish__messages__sent=30 * second + 4 * second + second,
-        )
     for size in ((40, 12), (80, 24), (160, 50)):
         text = bench.screen(*size)
         assert "0.0/s" in text

@@ -3,10 +3,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.nodes.micropython import find
+from tests.support.nodes.stand_in_board import StandInBoard
 from tests.support.silent_client import Bench
 from tests.support.waiting import until
 from tui.screens import update
-from tui.screens.update import Command, is_here, update_command
+from tui.screens.update import Command, is_here, plugged_in, update_command
 
 SCRIPT = """
 import sys, time
@@ -56,14 +58,14 @@ def test_the_bar_while_it_runs(bench: Bench, monkeypatch: pytest.MonkeyPatch) ->
     bench.press("u", "y")
     until(lambda: "node 100 %" in bench.screen(), more=bench.screen)
     bench.press("escape", "u")
-    assert "update at /dev/null" in bench.screen()
+    assert "the board at /dev/null" in bench.screen()
     bench.press("K", "y")
     until(lambda: "it failed with status" in bench.screen(), more=bench.screen)
 
 
 def test_a_node_elsewhere_is_not_updated(bench: Bench) -> None:
     bench.client.is_local = False
-    assert "u" not in {each.key for each in bench.session.actions()}
+    assert not {"u", "F"} & {each.key for each in bench.session.actions()}
     assert not is_here("tcp://10.0.0.7:4000")
     assert not is_here("/dev/nothing-is-here")
 
@@ -94,3 +96,75 @@ def test_an_update_that_fails() -> None:
     assert missing.lines == type(missing.lines)(["/nothing/tidegate: No such file or directory"])
     assert update_command("/dev/ttyX")[1:] == ["firmware", "update", "/dev/ttyX"]
     assert Path(update_command("/dev/ttyX")[0]).name == "tidegate"
+
+
+def test_ports_that_are_plugged_in(tmp_path: Path) -> None:
+    (tmp_path / "serial/by-id").mkdir(parents=True)
+    for name in ("ttyACM0", "ttyUSB1", "ttyS0"):
+        (tmp_path / name).touch()
+    link = tmp_path / "serial/by-id/usb-MicroPython_Board_e6614-if00"
+    link.symlink_to(tmp_path / "ttyACM0")
+    assert plugged_in(tmp_path) == [str(link), str(tmp_path / "ttyUSB1")]
+
+
+def answer(bench: Bench, *texts: str) -> None:
+    """Type each text in place of what a prompt has."""
+    for each in texts:
+        bench.press("ctrl+u")
+        bench.type(each)
+
+
+@pytest.mark.micropython
+def test_a_new_board_is_flashed_from_the_screen(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A real MicroPython behind a pseudo-terminal in place of the board."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    program = find()
+    assert program is not None
+    board = StandInBoard(tmp_path, program)
+    settings = tmp_path / "barn1.toml"
+    bars: set[str] = set()
+
+    def done() -> bool:
+        text = bench.screen(120, 30)
+        bars.update(each for each in text.splitlines() if "━" in each)
+        return "the node has this version" in text or "it failed" in text
+
+    try:
+        bench.press("F")
+        assert "port of the board: " in bench.screen(120, 30)
+        answer(bench, board.port)
+        assert "node.toml" in bench.screen(120, 30)
+        answer(bench, str(settings), "pico", "simulated", "barn1", "")
+        text = bench.screen(120, 30)
+        assert f"Flash the board at {board.port}?" in text
+        assert "barn1.toml" in text
+        bench.press("y")
+        until(done, more=lambda: bench.screen(120, 30))
+        text = bench.screen(200, 40)
+        assert "first reading of barn1" in text, text
+        assert f'[[serial]] port = "{board.port}"' in text
+        assert bars
+        assert 'name = "barn1"' in settings.read_text()
+    finally:
+        board.close()
+
+
+def test_a_board_or_image_that_is_not_there_is_named(bench: Bench, tmp_path: Path) -> None:
+    bench.press("F")
+    answer(bench, "/dev/nothing-is-here")
+    assert "there is no /dev/nothing-is-here" in bench.screen(120, 30)
+    settings = tmp_path / "node.toml"
+    settings.touch()
+    bench.press("F")
+    answer(bench, "/dev/null", str(settings), "/no/image.uf2")
+    assert "there is no /no/image.uf2" in bench.screen(120, 30)
+    assert bench.session.question is None
+
+
+def test_a_command_that_fails_ends_those_after_it() -> None:
+    command = Command(words("3"), words("0"))
+    until(lambda: command.status is not None)
+    assert command.status == 3
+    assert [each for each in command.lines if "version" in each] == ["version 2"]

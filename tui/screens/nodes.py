@@ -38,7 +38,7 @@ class Nodes(View):
     """Bridges above, the readings of the one at the cursor below."""
 
     title = "Nodes"
-    about = "bridges, their devices, the last readings; update of nodes at this machine"
+    about = "bridges, their devices, the last readings; flash and update of nodes at this machine"
     panes = True
 
     def __init__(self, session: Any) -> None:
@@ -80,6 +80,8 @@ class Nodes(View):
             port = str(row.get("place") or "")
             if update.is_here(port):
                 found.append(Action("u", "update node", lambda: self._update(port), asks=True))
+        if self.session.client.is_local:
+            found.append(Action("F", "flash a new board", self._flash, asks=True))
         return found
 
     def subject(self) -> Subject | str | None:
@@ -135,10 +137,22 @@ class Nodes(View):
         )
 
     def _begin_update(self, port: str) -> None:
-        options, environment = self.session.client.options()
-        words = [*update.update_command(port), *options]
-        command = self._updates[port] = update.Command(words, environment)
-        self.session.open(update.NodeUpdate(self.session, port, command))
+        options, _ = self.session.client.options()
+        self._begin(port, [[*update.update_command(port), *options]], "")
+
+    def _begin(self, port: str, commands: list[list[str]], then: str) -> None:
+        _, environment = self.session.client.options()
+        command = self._updates[port] = update.Command(*commands, environment=environment)
+        self.session.open(update.NodeUpdate(self.session, port, command, then))
+
+    def _flash(self) -> None:
+        """Have the person choose a port of this machine, and put a node onto the board there."""
+        places = {
+            str(row.get("place")): f"{bridge_of(row)} reads from it"
+            for row in self.answer(BRIDGES).rows()
+            if row.get("kind") == "serial"
+        }
+        update.FirstFlash(self.session, self._begin).ask_port(places)
 
     def _readings(self, row: Document) -> list[Document]:
         return [

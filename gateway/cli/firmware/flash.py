@@ -60,6 +60,10 @@ def _ask(options: argparse.Namespace, path: str, seconds: int) -> None:
         raise BusyPortError(f"{path}: another program has it open, and {error}") from error
 
 
+DESCRIBED = 24
+"""Characters beside the bar: the stable path of a port leaves none of 80 columns for it."""
+
+
 class Reporter:
     """Prints lines; shows a bar if standard output is a terminal."""
 
@@ -79,8 +83,9 @@ class Reporter:
         from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
 
         columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
+        short = what if len(what) <= DESCRIBED else f"…{what[1 - DESCRIBED :]}"
         with Progress(*columns) as bar:
-            task = bar.add_task(what, total=total)
+            task = bar.add_task(short, total=total)
             yield lambda count: bar.advance(task, count)
 
 
