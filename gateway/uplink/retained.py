@@ -46,6 +46,10 @@ COMPARE_SECONDS = 10.0
 MAX_STALE = 10_000
 """Topics to clear at the fleet that are known at a time; more need another request."""
 
+MAX_REFUSED = 10_000
+"""Retained messages that a fleet rejected and that are known at a time; the oldest are forgotten,
+and tried again with the next pass."""
+
 TOPIC = "{topic}"
 
 NOTE = "retained_up"
@@ -102,6 +106,7 @@ class RetainedUp:
         self._client: Subscriber | None = None
         self._own: dict[str, str] = {}
         self._stale: dict[str, None] = {}
+        self._refused: dict[str, int | None] = {}  # when they were received here, by topic
         parts.outbox.on_change.append(self._changed.set)
         counters.set("tidegate/uplink/retained_up", 0)
 
@@ -134,6 +139,18 @@ class RetainedUp:
             return bool(row.message.payload)  # it was cleared, or is to be cleared
         return current.received_at != row.time
 
+    def refused(self, row: OutboxRow) -> None:
+        """Note a message that the fleet rejected: it is not brought up again by itself.
+
+        At a fleet without sessions it would end each connection anew.
+        """
+        if row.message.retain:
+            self._refused.pop(row.message.topic, None)
+            self._refused[row.message.topic] = row.time
+            if len(self._refused) > MAX_REFUSED:
+                del self._refused[next(iter(self._refused))]
+            self._parts.rules.brought_up.refused(row, self._uplink)
+
     def connected(self, settings: UplinkSettings, client: Subscriber, *, present: bool) -> None:
         """Send what this connection's fleet lacks; `present` is whether it has a session."""
         self._settings, self._client = settings, client
@@ -151,6 +168,7 @@ class RetainedUp:
         If connected, topics with this gateway's id are compared, too: those without a retained
         message here are cleared there.
         """
+        self._refused.clear()
         if self._client is not None:
             self._begin(anew=True)
             self._ask(self._client)
@@ -248,7 +266,8 @@ class RetainedUp:
         """Add a message to the outbox once it fits, if it is still retained."""
         retained, clock = self._parts.retained, self._parts.clock
         while retained.get(publication.topic) is publication:
-            if publication.expired(clock.monotonic()):
+            refused = self._refused.get(publication.topic, 0) == publication.received_at
+            if refused or publication.expired(clock.monotonic()):
                 return 0
             if self._put(publication.new_message(0)):
                 return 1

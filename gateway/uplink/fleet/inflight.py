@@ -216,6 +216,8 @@ class Inflight:
         self.refusals.discard(row.id)
         name = self._context.settings.name or ""
         self._context.rejected.add(row, code, self._clock.wall_ms(), cause, name)
+        if self._context.requests.retained is not None:
+            self._context.requests.retained.refused(row)
         self._outbox.remove([row], Outcome.REJECTED, cause, 0.0, uplink)
         self._outbox.end_turn()
         problem = problem or "the fleet's broker refused it"

@@ -107,10 +107,23 @@ class BroughtUp:
             self._rows[row.id] = row
             self._by_topic.setdefault(row.message.topic, []).append(row)
 
+    def has(self, message: Message, stream: str, uplinks: int) -> bool:
+        """Return whether this very message waits already."""
+        return any(
+            (each.time, each.stream, each.uplinks) == (message.received_at, stream, uplinks)
+            for each in self._by_topic.get(message.topic, ())
+        )
+
     def supersede(self, topic: str) -> None:
         """Remove unsent rows of a topic: another message of it is retained now."""
         for row in [*self._by_topic.get(topic, ())]:
             self._outbox.supersede(row)
+
+    def refused(self, refused: OutboxRow, uplink: int) -> None:
+        """Remove unsent rows of a message that this uplink's fleet has rejected."""
+        for row in [*self._by_topic.get(refused.message.topic, ())]:
+            if row.time == refused.time and row.uplinks == uplink:
+                self._outbox.supersede(row)
 
     def _ended(self, rows: Sequence[OutboxRow], _outcome: Outcome, _reason: str) -> None:
         if not self._rows:
@@ -292,6 +305,8 @@ class RuleSet:
             verdict = Verdict(stream, rules, message, ActiveRule.evaluate_first)
             if verdict.rule is None or not verdict.uplinks & uplinks:
                 continue
+            if self.brought_up.has(message, stream, verdict.uplinks & uplinks):
+                continue  # and may be about to be rejected
             row = OutboxRow(message, self._epoch, stream, self._last[stream] + 1, BACKLOG)
             row.uplinks = verdict.uplinks = verdict.uplinks & uplinks
             verdict.row = row

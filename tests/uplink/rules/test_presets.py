@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from gateway.mqtt.packets import PubAck, Publish
+from gateway.mqtt.packets import PubAck, Publish, PubRel
 from tests.support.disk.storage import until
+from tests.support.fleet.clouds import AWS, EMQX, IOT_HUB, THINGSBOARD, Cloud, tls_of
 from tests.support.fleet.fleet_collector import FleetCollector
 from tests.support.ports import free_port
 from tests.support.processes.certificates import Authority
-from tests.support.processes.gateway_process import GatewayProcess
+from tests.support.processes.gateway_process import GatewayProcess, tidegate
 from tests.support.processes.mosquitto import Mosquitto
 from tests.support.raw_client import RawClient
 
@@ -159,6 +160,89 @@ async def test_messages_go_up_as_the_page_says(tmp_path: Path, preset: str) -> N
         gateway.kill()
         collector.close()
         broker.kill()
+
+
+CLOUDS = {
+    "AWS IoT Core": AWS,
+    "Azure IoT Hub": IOT_HUB,
+    "HiveMQ Cloud": EMQX,
+    "ThingsBoard": THINGSBOARD,
+}
+FORBIDDEN = """
+[[uplink.rule]]
+topic = "forbidden/#"
+target = "{topic}"
+retain = true
+"""
+GOOD = 30
+RECONNECT = 1
+
+
+async def _until_calm(fleet: Cloud) -> None:
+    """Return once nothing was refused for longer than the gateway waits before it connects."""
+    async with asyncio.timeout(60):
+        seen = -1
+        while seen != len(fleet.refused):
+            seen = len(fleet.refused)
+            await asyncio.sleep(2 * RECONNECT)
+
+
+@pytest.mark.parametrize("cloud", CLOUDS)
+@pytest.mark.uncovered
+@pytest.mark.slow
+async def test_nothing_stops_a_link_to_a_cloud_for_ever(tmp_path: Path, cloud: str) -> None:
+    """It refuses QoS 2, large messages, retained ones and topics; all others go up."""
+    place, fleet = _Place(tmp_path, cloud), Cloud(CLOUDS[cloud])
+    server = place.authority.issue("localhost")
+    fleet.port = place.port
+    await fleet.start(tls_of(server.certificate, server.key))
+    rule = tomllib.loads(place.text)["uplink"]["rule"][0]
+    topic = rule["topic"].replace("#", "+/+").replace("+/+", "n1/temperature")
+    text = place.config().replace(LISTENER, FORBIDDEN + LISTENER)
+    config = text.replace(
+        "[uplink]\n", f"[uplink]\nreconnect = {{ min = {RECONNECT}, max = {RECONNECT} }}\n"
+    )
+    gateway = GatewayProcess(tmp_path, config)
+    try:
+        await asyncio.to_thread(gateway.start)
+        client = await RawClient.open(gateway.port)
+        await client.say_connect("publisher")
+        number = 0
+        for each in range(GOOD):
+            number += 1
+            payload = b'{"value":%d}' % each
+            if each % 7 == 3:  # of QoS 2, and retained here
+                await client.send(Publish(topic, payload, 2, retain=True, packet_id=number))
+                await client.receive()
+                await client.send(PubRel(number))
+            else:
+                await client.send(Publish(topic, payload, 1, packet_id=number))
+            await client.receive()
+            if each == 5:
+                number += 1
+                await client.send(Publish("forbidden/x", b"f", 1, retain=True, packet_id=number))
+                await client.receive()
+        number += 1
+        await client.send(Publish(topic, bytes(300_000), 1, packet_id=number))
+        await client.receive()
+        await client.send(Publish(topic, b"last", 1, packet_id=number + 1))
+        await client.receive()
+        await client.close()
+        wanted = {b'{"value":%d}' % each for each in range(GOOD)} | {b"last"}
+        await until(lambda: wanted <= {each.payload for each in fleet.publishes})
+        await _until_calm(fleet)
+        forbidden = gateway.log().count("(forbidden/x, 1 bytes) was rejected")
+        # the live one, and that of a new session if both were in flight when connections ended
+        assert 1 <= forbidden <= 2, gateway.log()
+        assert b"f" not in {each.payload for each in fleet.publishes}
+        assert "topic" in fleet.refused or "retain" in fleet.refused
+        status = await asyncio.to_thread(
+            tidegate, "uplink", "status", f"mqtt://127.0.0.1:{gateway.port}"
+        )
+        assert "connected" in status.stdout
+    finally:
+        gateway.kill()
+        await fleet.stop()
 
 
 def test_the_set_ups_of_the_fleet_page_are_presets() -> None:
