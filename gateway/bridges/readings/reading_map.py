@@ -11,6 +11,7 @@ from gateway.bridges.readings.reading import INSTANCES_RESERVED, Value, instance
 from gateway.bridges.readings.registry import (
     QUANTITIES,
     Kind,
+    Quantity,
     base_quantity,
     instance_of,
     meaning,
@@ -73,6 +74,8 @@ class Found(NamedTuple):
     unclear: str = ""
     instance: str = ""
     path: str = ""
+    identity: str = ""
+    """The identity of its object, which stays when others are added or removed."""
 
     @property
     def labels(self) -> Iterator[str]:
@@ -96,6 +99,10 @@ class Leaf(NamedTuple):
     instance: str
     unit: str = ""
     """The unit that stands beside it."""
+    listed: bool = False
+    """Whether it is a number of a list, which only a known name makes a reading."""
+    identity: str = ""
+    """The identity of its object."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +149,9 @@ class ReadingMap:
             reading = self._reading(leaf, units)
             if reading is not None:
                 placed = reading._replace(
-                    instance=reading.instance or leaf.instance, path=leaf.source
+                    instance=reading.instance or leaf.instance,
+                    path=leaf.source,
+                    identity="" if reading.instance else leaf.identity,
                 )
                 found.append(_with_unit(placed, stated, leaf.path))
         return found
@@ -167,12 +176,29 @@ class ReadingMap:
         if isinstance(value, str) and _stem(name) in QUANTITIES:
             return None
         quantity, unit = meaning(name)
-        if instance_of(quantity) is None:
+        of_registry = instance_of(quantity)
+        if of_registry is None:
             quantity = path
+        if (leaf.listed and of_registry is None) or _is_no_event(of_registry, value):
+            return None
+        unit = unit or self._unit_of_several(quantity)
         value, stated = _parsed_number(value, quantity)
         stated = unit_name(leaf.unit or None) or stated
         own = units.get(name, stated or unit) if _is_number(value) else None
         return Found(quantity, value, own, path)
+
+    def _unit_of_several(self, quantity: str) -> str | None:
+        """Return the map's unit of `power` for `power_left` or `power_l1`."""
+        meant = self.fields.get(quantity.rpartition("_")[0])
+        plain = meant is not None and (meant.scale, meant.offset) == (1.0, 0.0)
+        if meant is None or not plain or base_quantity(quantity) != base_quantity(meant.quantity):
+            return None
+        return meant.unit
+
+
+def _is_no_event(quantity: Quantity | None, value: Value) -> bool:
+    """Return whether a text says that an event is over, as zigbee2mqtt's empty one does."""
+    return quantity is not None and quantity.kind is Kind.EVENT and value == ""
 
 
 @check(
@@ -249,7 +275,12 @@ def _number(name: str, table: Mapping[str, object], key: str, default: float) ->
 
 
 def _flat(
-    values: Mapping[str, object], depth: int, path: str = "", source: str = "", instance: str = ""
+    values: Mapping[str, object],
+    depth: int,
+    path: str = "",
+    source: str = "",
+    instance: str = "",
+    identity: str = "",
 ) -> Iterator[Leaf]:
     """Yield each value with its path; `path` and `source` lead to `values`."""
     for name, value in values.items():
@@ -257,34 +288,36 @@ def _flat(
             if _is_value(value):
                 unit = str(value.get("unit") or "")
                 place = f"{path}{name}.value", name, value["value"], f"{source}{name}", instance
-                yield Leaf(*place, unit)
+                yield Leaf(*place, unit, identity=identity)
             elif depth > 1:
-                identity = _identity(value)
-                which = identity if identity and NUMBERED.fullmatch(name) else _number_of(name)
+                own = _identity(value)
+                which = own if own and NUMBERED.fullmatch(name) else _number_of(name)
                 yield from _flat(
                     value,
                     depth - 1,
                     f"{path}{name}.",
-                    f"{source}{identity or name}.",
+                    f"{source}{own or name}.",
                     which or instance,
+                    own,
                 )
         elif isinstance(value, list):
             leaf = Leaf(f"{path}{name}", name, 0, f"{source}{name}", instance)
             yield from _several(leaf, value)
             yield from _objects(leaf, value, depth)
         elif isinstance(value, bool | int | float | str):
-            yield Leaf(f"{path}{name}", name, value, f"{source}{name}", instance)
+            place = f"{path}{name}", name, value, f"{source}{name}", instance
+            yield Leaf(*place, identity=identity)
 
 
 def _several(leaf: Leaf, values: list[object]) -> Iterator[Leaf]:
     """Yield the numbers of a list, such as a meter's channels, as instances from 1 on."""
-    known = instance_of(meaning(leaf.name)[0]) is not None
-    if not known or len(values) > SEVERAL_MAX:
+    if len(values) > SEVERAL_MAX:
         return
     for number, value in enumerate(values, 1):
         if isinstance(value, int | float) and not isinstance(value, bool):
             which = f"{leaf.instance}-{number}" if leaf.instance else f"{number}"
-            yield leaf._replace(value=value, source=f"{leaf.source}.{number}", instance=which)
+            source = f"{leaf.source}.{number}"
+            yield leaf._replace(value=value, source=source, instance=which, listed=True)
 
 
 def _objects(leaf: Leaf, values: list[object], depth: int) -> Iterator[Leaf]:

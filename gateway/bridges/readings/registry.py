@@ -134,7 +134,7 @@ WITHOUT_CLASS = """
     uv_index
 """
 
-EVENTS = "button dimmer event"
+EVENTS = "button dimmer event action"
 """An event, as text."""
 
 LIMITS = """

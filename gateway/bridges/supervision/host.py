@@ -160,6 +160,8 @@ class Host:
         The instance of a second value is remembered, so that it stays the same if it comes alone.
         """
         own = found.instance or instance
+        if found.identity:
+            own = self._instance_of_identity(node, found, own)
         topic = series_topic(node, found.quantity, own)
         source = f"{self.publisher.client_id} {found.path}"
         label = self.services.series_labels.get(topic, source)
@@ -176,6 +178,19 @@ class Host:
             topic = series_topic(node, found.quantity, own)
         taken_by[topic] = found.path
         return own
+
+    def _instance_of_identity(self, node: str, found: Found, own: str) -> str:
+        """Return the instance that a value of an object with this identity had first.
+
+        Devices give an object a number only while there are several: without this a thermometer
+        would have another series once a second one is added or fails.
+        """
+        topic, source = series_topic(node, found.quantity), f"{self.kind}:{found.identity}"
+        label = self.services.series_labels.get(topic, source)
+        if label is None:
+            label = own
+            self.services.series_labels.remember(topic, source, label)
+        return label
 
     def send(self, topic: str, payload: bytes, *, qos: int = 1, retain: bool = False) -> ReasonCode:
         """Publish any message; a code of 0x80 or above is a rejection."""

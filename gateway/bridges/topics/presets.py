@@ -84,6 +84,8 @@ PRESETS = {
             "shellies/{node}/sensor/{quantity}",
             "shellies/{node}/relay/{channel}/{quantity}",
             "shellies/{node}/emeter/{channel}/{quantity}",
+            "shellies/{node}/ext_temperature/{channel}",
+            "shellies/{node}/ext_humidity/{channel}",
             "{node}/status/{channel}",
         ),
         {
@@ -91,6 +93,8 @@ PRESETS = {
             "tF": False,
             "temperature": _of("temperature", "°C"),
             "rh": _of("humidity", "%"),
+            "ext_temperature": _of("temperature", "°C"),
+            "ext_humidity": _of("humidity", "%"),
             "battery": _of("battery", "%"),
             "battery.V": _of("voltage", "V"),
             "battery.percent": _of("battery", "%"),

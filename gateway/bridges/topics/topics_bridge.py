@@ -48,7 +48,10 @@ class TopicPattern:
             raise ValueError(f"{pattern}: readings themselves are on sensors/#; name another level")
 
     def find(self, topic: str) -> dict[str, str]:
-        """Return the named levels of a topic; `source` is all but node and quantity."""
+        """Return the named levels of a topic; `source` is all but node and quantity.
+
+        `quantity` is the last level with a fixed name if the pattern names none.
+        """
         levels = list(zip(self._levels, topic.split("/"), strict=False))
         found = {name.strip("{}"): level for name, level in levels if name in NAMES}
         channel = CHANNEL.fullmatch(found.pop("channel", ""))
@@ -56,6 +59,8 @@ class TopicPattern:
             found["instance"] = channel[1].lstrip("0")
         own = [level for name, level in levels if name not in ("{node}", "{quantity}")]
         found["source"] = "-".join(own)
+        fixed = [level for name, level in levels[1:] if name not in (*NAMES, "+", "#")]
+        found.setdefault("quantity", (fixed or levels[-1])[-1])
         return found
 
 
@@ -157,7 +162,7 @@ class TopicsBridge:
         if isinstance(value, dict):
             fields = value
         elif isinstance(value, bool | int | float):
-            fields = {named.get("quantity") or message.topic.rpartition("/")[2]: value}
+            fields = {named["quantity"]: value}
         else:
             self._host.count("not_read")
             return

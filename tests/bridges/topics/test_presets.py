@@ -106,6 +106,26 @@ MESSAGES: list[tuple[str, str, object, dict[str, object]]] = [
             "a4c1388c34b7/voltage": 3.0,
         },
     ),
+    ("shelly", "shellies/s1/ext_temperature/0", 21.5, {"s1/temperature": 21.5}),
+    ("shelly", "shellies/s1/ext_temperature/2", 22.5, {"s1/temperature/2": 22.5}),
+    (
+        "tasmota",
+        "tele/em/SENSOR",
+        {"ENERGY": {"Total": [1.5, 2.5], "Today": [1, 2], "Factor": [0.9, 0.8], "Period": [1, 2]}},
+        {
+            "em/energy/1": 1.5,
+            "em/energy/2": 2.5,
+            "em/power_factor/1": 90,
+            "em/power_factor/2": 80,
+        },
+    ),
+    (
+        "zigbee2mqtt",
+        "zigbee2mqtt/two",
+        {"power_left": 3, "temperature_l1": 20, "action": ""},
+        {"two/power_left": 3, "two/temperature_l1": 20},
+    ),
+    ("zigbee2mqtt", "zigbee2mqtt/remote", {"action": "single"}, {"remote/action": "single"}),
 ]
 
 
@@ -146,6 +166,37 @@ async def test_nodes_and_instances_are_made_of_fields() -> None:
         ("sensors/m/temperature/2", 2),
     ]
     assert gateway.figure("topics/rejected") == 1
+
+
+async def test_a_thermometer_keeps_its_series_when_others_come_and_go() -> None:
+    """Tasmota numbers them only while there are several."""
+    gateway = Gateway.make()
+    a, b = ({"Id": f"01131B12{each}", "Temperature": 0} for each in ("AAAA", "BBBB"))
+
+    def both(first: int, second: int) -> dict[str, object]:
+        return {"DS18B20-1": a | {"Temperature": first}, "DS18B20-2": b | {"Temperature": second}}
+
+    messages: list[dict[str, object]] = [
+        {"DS18B20": a | {"Temperature": 60}},
+        both(61, 20),
+        {"DS18B20": b | {"Temperature": 21}},
+        {"DS18B20": a | {"Temperature": 62}},
+    ]
+    every: list[tuple[str, object]] = [
+        ("tele/w/SENSOR", each | {"TempUnit": "C"}) for each in messages
+    ]
+    await read(gateway, TopicsSettings(preset="tasmota"), every)
+    plain, other = "sensors/w/temperature", "sensors/w/temperature/01131b12bbbb"
+    assert [(topic, each["value"]) for topic, each in gateway.broker.readings] == [
+        *((plain, 60), (plain, 61), (other, 20), (other, 21), (plain, 62)),
+    ]
+
+
+async def test_the_unit_of_one_is_that_of_several() -> None:
+    gateway = Gateway.make()
+    message = {"power_left": 3, "current_right": 1, "voltage_left": 3000, "battery": 80}
+    await read(gateway, TopicsSettings(preset="zigbee2mqtt"), [("zigbee2mqtt/two", message)])
+    assert [each.get("unit") for _, each in gateway.broker.readings] == ["W", "A", None, "%"]
 
 
 async def test_two_topics_of_one_series_are_apart() -> None:
