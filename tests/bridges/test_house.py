@@ -1,7 +1,11 @@
-"""A house: every series is complete and apart, at the broker and in Home Assistant's discovery."""
+"""A house for a day: every series is complete and apart, for the fleet and in Home Assistant.
+
+The broker's messages on `sensors/#` are those that an uplink sends.
+"""
 
 import json
 from collections import defaultdict
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -20,18 +24,36 @@ from tests.support.clocks import ManualClock
 from tests.support.nodes.bridges import Gateway
 
 BTHOME = "0000fcd2-0000-1000-8000-00805f9b34fb"
-MINUTES = 40
+STEP = 300
+STEPS = 86_400 // STEP
+"""A day, in which everything measures every five minutes."""
+
+AWAY = range(100, 112)
+"""Steps in which the nodes' line is pulled out; they send their samples afterwards."""
+
+RESTART = 150
+"""The step before which the gateway starts again."""
+
+GLITCH = 120
+"""The step in which the meter says that it counted nothing."""
 
 NODES = (("nodes", "barn1", 1), ("nodes", "barn2", 2), ("other", "barn1", 3))
 """Line, name and boot id: two of one name at two ports."""
 
 
 class House:
-    """Bridges with one gateway; a minute of it is a step of the clock."""
+    """Bridges with one gateway."""
 
-    def __init__(self, clock: ManualClock) -> None:
+    def __init__(self, clock: ManualClock, before: "House | None" = None) -> None:
         self.clock = clock
         self.gateway = Gateway.make(clock)
+        self.kept: list[tuple[str, bytes]] = []
+        """What the nodes have on their flash while nobody listens."""
+        if before is not None:  # what is on disk
+            stored = ("broker", "frames", "packet_counters", "series_labels", "retained")
+            for name in stored:
+                setattr(self.gateway, name, getattr(before.gateway, name))
+            self._told = before._told
         self.assistant = HomeAssistant(HomeAssistantSettings(), self._host("homeassistant", "ha"))
         modbus = {
             "port": "tcp://192.0.2.1",
@@ -57,11 +79,13 @@ class House:
     def _host(self, kind: str, name: str) -> Any:
         return self.gateway.host(kind, name)
 
-    def minute(self, number: int) -> None:
+    def step(self, number: int) -> None:
         """Let everything measure once, but for what is broken just then."""
-        if number % 40 < 30:  # the bus is pulled out for ten minutes
+        if number % 40 < 30:  # the bus is pulled out for ten steps
             for each in self.meters.registers:
-                self.bus._on_words(each, each.words(min(each.address + number, 9_000)))
+                value = min(each.address + number, 9_000)
+                glitch = number == GLITCH and each.quantity == "energy"
+                self.bus._on_words(each, each.words(0 if glitch else value))
         for room in range(10):
             if (room + number) % 7:  # a packet is lost now and then
                 self._advertise(room, number)
@@ -71,18 +95,26 @@ class House:
         sensors["DS18B20-2"] = {"Id": "28FFA2118216030B", "temp_c": 5 - number % 3}
         self._feed("station", json.dumps(sensors).encode() + b"\n")
         for line, node, boot in NODES:
-            self._feed(line, self._frame(node, boot, number))
-        self.clock.step(60)
+            if line == "nodes" and number in AWAY:
+                age = (AWAY.stop - number) * STEP * 1000
+                self.kept.append((line, self._frame(node, boot, number, age)))
+            else:
+                self._feed(line, self._frame(node, boot, number))
+        if number == AWAY.stop:
+            for line, frame in self.kept:
+                self._feed(line, frame)
+        self.clock.step(STEP)
         self.assistant.check()
+        self.assistant.publish_waiting()
 
-    def _frame(self, node: str, boot: int, number: int) -> bytes:
+    def _frame(self, node: str, boot: int, number: int, age: int = 0) -> bytes:
         names = ["temperature", "temperature/chip"]
         if number % 9:
             names += ["temperature/2861", "temperature/2862"]
         readings = [
             encode_reading(name, (100 * boot + place, -1), "°C") for place, name in enumerate(names)
         ]
-        return encode_readings(node, boot, number + 1, 0, 0, 0, None, readings)
+        return encode_readings(node, boot, number + 1, 0, age, 0, None, readings)
 
     def _feed(self, line: str, data: bytes) -> None:
         self.lines[line]._intake.feed(data)
@@ -90,7 +122,9 @@ class House:
 
     def _advertise(self, room: int, number: int) -> None:
         celsius = (1500 + 100 * room).to_bytes(2, "little")
-        data = b"\x40\x00" + bytes([number]) + b"\x02" + celsius + b"\x11" + bytes([number % 2])
+        data = (
+            b"\x40\x00" + bytes([number % 256]) + b"\x02" + celsius + b"\x11" + bytes([number % 2])
+        )
         address = f"A4:C1:38:00:00:{room:02X}"
         now = self.clock.monotonic()
         self.ble.on_advertisement(Advertisement(address, None, -60, {BTHOME: data}, {}, [], now))
@@ -106,18 +140,28 @@ class House:
     _told = 0
 
 
-@pytest.mark.uncovered
-async def test_every_series_is_complete_and_apart(clock: ManualClock) -> None:
-    house = House(clock)
-    for number in range(MINUTES):
-        house.minute(number)
-    house._tell()
-    house.assistant.check()
-    series = defaultdict(list)
+def series_of(house: House) -> dict[str, list[dict[str, Any]]]:
+    """What the fleet gets, by series."""
+    found = defaultdict(list)
     for message in house.gateway.broker.messages:
         if message.topic.startswith("sensors/"):
             name = message.topic.removeprefix("sensors/")
-            series[name].append(json.loads(message.payload)["value"])
+            found[name].append(json.loads(message.payload))
+    return found
+
+
+@pytest.mark.uncovered
+async def test_every_series_is_complete_and_apart(clock: ManualClock) -> None:
+    house = House(clock)
+    for number in range(STEPS):
+        if number == RESTART:
+            house = House(clock, house)
+        house.step(number)
+    house._tell()
+    house.assistant.check()
+    series = {
+        name: [each["value"] for each in readings] for name, readings in series_of(house).items()
+    }
     rooms = {f"room{number}" for number in range(10)}
     expected = {f"{room}/{quantity}" for room in rooms for quantity in BLE_SERIES}
     expected |= {each.topic("bus").removeprefix("sensors/") for each in house.meters.registers}
@@ -129,14 +173,22 @@ async def test_every_series_is_complete_and_apart(clock: ManualClock) -> None:
     assert set(series) == expected
     for number in range(10):
         assert set(series[f"room{number}/temperature"]) == {15.0 + number}
-        assert len(series[f"room{number}/temperature"]) >= MINUTES * 6 // 7 - 1
+        heard = sum((number + step) % 7 > 0 for step in range(STEPS))
+        assert len(series[f"room{number}/temperature"]) == heard
     assert set(series["station/temperature/28ff641e8216047c"]) == {55}
-    assert len(series["station/temperature/28ff641e8216047c"]) == MINUTES * 8 // 10
+    there = sum(step % 10 < 8 for step in range(STEPS))
+    assert len(series["station/temperature/28ff641e8216047c"]) == there
     own = [series[f"barn1/{name}"] for name in names] + [series[f"barn1/{name}"] for name in APART]
     assert [set(values) for values in own] == [
         {round(10.0 * boot + place / 10, 1)} for boot in (1, 3) for place in range(4)
     ]
-    assert len(series["mains/voltage/l2"]) == MINUTES * 3 // 4
+    both = sum(step % 9 > 0 for step in range(STEPS))
+    for node in ("barn1", "barn2"):
+        for name in names:
+            assert len(series[f"{node}/{name}"]) == (both if name.endswith(("1", "2")) else STEPS)
+    assert len(series["mains/voltage/l2"]) == sum(step % 40 < 30 for step in range(STEPS))
+    _check_times(house)
+    _check_totals(house)
     components = [
         each
         for topic, payload in house.gateway.retained.items()
@@ -146,6 +198,27 @@ async def test_every_series_is_complete_and_apart(clock: ManualClock) -> None:
     assert len(components) == len(expected)
     assert len({each["unique_id"] for each in components}) == len(expected)
     assert len({each["state_topic"] for each in components}) == len(expected)
+
+
+def _check_times(house: House) -> None:
+    """A sample that waited has its own time, and no two of a series have the same."""
+    times = sorted(each["time"] for each in series_of(house)["barn2/temperature"])
+    assert {after - before for before, after in pairwise(times)} == {STEP * 1000}
+
+
+def _check_totals(house: House) -> None:
+    """What Home Assistant is given of a total never falls, nor of anything goes back in time."""
+    energy, times = [], []
+    for message in house.gateway.broker.messages:
+        if message.topic.endswith("_mains/energy"):
+            energy.append(json.loads(message.payload)["value"])
+        if message.topic.endswith("_barn2/temperature"):
+            times.append(json.loads(message.payload)["time"])
+    assert len(energy) > STEPS // 2
+    assert energy == sorted(energy)
+    assert times == sorted(times)
+    marked = [each for each in series_of(house)["mains/energy"] if "quality" in each]
+    assert [(each["value"], each["quality"]) for each in marked] == [(0, "fell")]
 
 
 BLE_SERIES = ("temperature", "opening", "signal_strength")
