@@ -31,7 +31,7 @@ cdef class Budget:
     cdef double _promoted_at
     cdef double _second
     cdef object _slowest
-    cdef object _timer
+    cdef readonly object timer
     cdef double _turn
     cdef object _unreported
     cdef object _warned

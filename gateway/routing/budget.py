@@ -118,7 +118,6 @@ class Budget:
         "_second",
         "_slowest",
         "_stop",
-        "_timer",
         "_turn",
         "_turn_cost",
         "_unreported",
@@ -129,6 +128,7 @@ class Budget:
         "passed",
         "pieces",
         "slow",
+        "timer",
         "unfinished",
     )
 
@@ -142,7 +142,7 @@ class Budget:
         self.pieces = PIECES
         self.unfinished = False
         self.over = OverBudget()
-        self._timer = timer
+        self.timer = timer
         self._promoted: WeakSet[Evaluable] = WeakSet()
         self._promoted_at = -math.inf
         self._slowest: ReferenceType[Evaluable] | None = None
@@ -329,9 +329,9 @@ class Budget:
         """
         if where.figures.evaluated >= PROMOTED and self.now != self._promoted_at:
             self._promote(where)
-        if self._timer is not None:
+        if self.timer is not None:
             message.work_left = UNBOUNDED
-            self._measure(where, message, owner, self._timer, used)
+            self._measure(where, message, owner, self.timer, used)
 
     def _promote(self, where: Evaluable) -> None:
         """Generate an expression's function, one in a turn: many may be due for one message."""

@@ -9,6 +9,7 @@ from gateway.access.rule import READ
 from gateway.mqtt.publication import Publication
 from gateway.mqtt.topics import SHARED_PREFIX, split_shared
 from gateway.routing.budget import Budget
+from gateway.routing.filters.filter_index import FilterIndex
 from gateway.routing.filters.selection import READY, Rights, Selection
 from gateway.routing.route import CROWDED, NOWHERE, Destination, Match, Route, destinations
 from gateway.routing.subscriptions.direct import NO_LOCAL, DirectSubscriptions, subscriber_of
@@ -220,6 +221,10 @@ class Router:
         if who < 0:
             return []
         return [node << PLACE | who for node in self._subscribers.places(who)]
+
+    def index(self, topic_filter: str) -> FilterIndex | None:
+        """Return the index of a topic filter's filtered subscriptions, None without any."""
+        return self._indirect.index(topic_filter)
 
     def subscriptions(self) -> Iterator[tuple[int, Subscription]]:
         """Yield every subscription with its number."""

@@ -223,14 +223,26 @@ def test_rejected_messages_are_sent_again(bench: Bench) -> None:
     assert "2 put back into the outbox of cloud" in bench.screen(100, 40)
 
 
-def test_how_many_pass_a_where(bench: Bench) -> None:
+def test_how_many_pass_a_where_and_what_it_costs(bench: Bench) -> None:
+    """What the index excludes is evaluated for no message, and has not passed."""
     where = "payload.value > 60"
-    row = {"filter": "#", "qos": 0, "where": where, "evaluated": 812, "passed": 118}
+    row: dict[str, object] = {"filter": "#", "qos": 0, "where": where, "messages": 5_000,
+                              "evaluated": 118, "passed": 118}  # fmt: skip
     bench.client.answers["client"] = {"client": None, "subscriptions": [row]}
     bench.press("2", "$")
     bench.type(where)
     bench.pass_time(3)
-    assert "118 of 812 pass, 15 %" in bench.screen(120, 30)
+    assert " pass," not in bench.screen(160, 30)
+    row |= {"messages": 5_812, "evaluated": 318, "passed": 236, "index_microseconds": 2.0}
+    bench.pass_time(2)
+    title = bench.screen(160, 30)
+    assert "118 of 812 pass, 15 %" in title
+    assert "2.0 µs a message, 0.032 % of a core" in title
+    row |= {"messages": 6_624, "evaluated": 518, "passed": 354, "microseconds": 8.0}
+    bench.pass_time(2)
+    title = bench.screen(160, 30)
+    assert "236 of 1,624 pass, 15 %" in title
+    assert "4.0 µs a message, 0.093 % of a core" in title
     assert ("client", {"id": bench.client.client_id}) in bench.client.asked
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from tui.line import MUTED, Line, beside, box, line
 from tui.plot import plot, stretched
-from tui.queries import Query, number, query
+from tui.queries import Document, Query, number, query
 from tui.state import GatewayState
 from tui.subject import Subject
 from tui.table import Column, Table, filter_of
@@ -37,6 +37,9 @@ OLD = 6.0
 """seconds after which what the gateway said of a topic is not shown as if it were so now"""
 EVERY = 1_000
 """milliseconds between two sampled messages of a topic"""
+COUNTED = ("messages", "evaluated", "passed")
+"""what is counted of a `$where`: messages on its topic filter, evaluations, and which passed"""
+Count = tuple[float, list[float]]
 ANSWERS = 11
 """answers over which the cost of a `$where` is measured, a second apart"""
 FORMS = ("json", "hex", "text", "difference", "history")
@@ -63,8 +66,9 @@ class TopicsScreen(View):
         self._filter = "#"
         self._next = 0
         self._sorted: tuple[object, list[str]] = (None, [])
-        self._evaluated: deque[tuple[float, float]] = deque(maxlen=ANSWERS)
-        """when answers came, and how often the `$where` had been evaluated"""
+        self._counted: deque[Count] = deque(maxlen=ANSWERS)
+        """when answers came, and what had been counted of the `$where`"""
+        self._first_counts: list[float] = []
         self._complete = False
         """whether all pages have come, so that what is not in view may wait"""
 
@@ -127,31 +131,32 @@ class TopicsScreen(View):
 
     def _passing(self) -> str:
         """Return how many messages pass the `$where`, and what that costs, as the gateway says."""
-        for row in self.answer(self._own()).rows("subscriptions"):
-            seen, passed = number(row.get("evaluated")), number(row.get("passed"))
-            if row.get("where") != self.where or not seen:
-                continue
-            part = f"{100 * (passed or 0) / seen:.0f} %"
-            words = f" · {amount(int(passed or 0))} of {amount(int(seen))} pass, {part}"
-            cost = number(row.get("microseconds"))
-            if cost is None:
-                return words
-            words += f" · {cost:.1f} µs a message"
-            each_second = self._evaluations(seen)
-            if each_second is None:
-                return words
-            return f"{words}, {each_second * cost / 10_000:.2g} % of a core"
+        answer = self.answer(self._own())
+        for row in answer.rows("subscriptions"):
+            if row.get("where") == self.where and answer.at is not None:
+                counts = [number(row.get(each)) or 0.0 for each in COUNTED]
+                if not self._counted or self._counted[-1][0] != answer.at:
+                    self._counted.append((answer.at, counts))
+                return self._cost(row)
         return ""
 
-    def _evaluations(self, seen: float) -> float | None:
-        """Return the evaluations a second over the last answers; None before the second."""
-        at = self.answer(self._own()).at
-        if at is None:
-            return None
-        if not self._evaluated or self._evaluated[-1][0] != at:
-            self._evaluated.append((at, seen))
-        (begin, first), (end, last) = self._evaluated[0], self._evaluated[-1]
-        return max(0.0, last - first) / (end - begin) if end > begin else None
+    def _cost(self, row: Document) -> str:
+        (before, counts), (now, last) = self._counted[0], self._counted[-1]
+        first = self._first_counts = self._first_counts or counts
+        messages, evaluated, passed = (b - a for a, b in zip(first, last, strict=True))
+        if messages <= 0:
+            return ""
+        share = min(1.0, passed / messages)
+        words = f" · {amount(int(passed))} of {amount(int(messages))} pass, {100 * share:.0f} %"
+        search = number(row.get("index_microseconds"))
+        if search is None:
+            return words
+        each = search + (number(row.get("microseconds")) or 0.0) * min(1.0, evaluated / messages)
+        words += f" · {each:.1f} µs a message"
+        if now > before:
+            rate = (last[0] - counts[0]) / (now - before)
+            words += f", {rate * each / 10_000:.2g} % of a core"
+        return words
 
     def remembered(self) -> bool | None:
         """Return whether the gateway remembers topics; None before it has said so."""
@@ -316,7 +321,8 @@ class TopicsScreen(View):
         self.where = text.strip()
         self._next, self._complete = 0, False
         self._known = False
-        self._evaluated.clear()
+        self._counted.clear()
+        self._first_counts = []
         self.session.state.filter(self.where)
 
     def _take_filter(self, text: str) -> None:

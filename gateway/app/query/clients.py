@@ -18,6 +18,7 @@ from gateway.broker.client import Client
 from gateway.broker.client_classes import client_matcher
 from gateway.broker.connecting.connack import VERSIONS
 from gateway.mqtt.reason_codes import ReasonCode
+from gateway.routing.filters.filter_index import FilterIndex
 from gateway.routing.subscriptions.subscription import Subscription
 from gateway.session.session import Session
 from gateway.settings.broker import NEVER
@@ -208,7 +209,8 @@ class ClientQueries:
         found: list[dict[str, object]] = []
         size = 0
         for number in router.numbers(session)[:MAXIMUM_SHOWN]:
-            row = _subscription(router.subscription(number))
+            subscription = router.subscription(number)
+            row = _subscription(subscription, router.index(subscription.topic_filter))
             size += len(to_json(row))
             if found and size > MAXIMUM_ANSWER:
                 break
@@ -270,7 +272,7 @@ def _packets(client: Client) -> tuple[int, int]:
     return client.connection.packets_received, client.connection.packets_sent
 
 
-def _subscription(subscription: Subscription) -> dict[str, object]:
+def _subscription(subscription: Subscription, index: FilterIndex | None) -> dict[str, object]:
     where = subscription.where
     fields: dict[str, object] = {"filter": subscription.topic_filter, "qos": subscription.qos}
     if subscription.no_local:
@@ -282,6 +284,10 @@ def _subscription(subscription: Subscription) -> dict[str, object]:
         fields |= {"where": where.text, "evaluated": figures.evaluated, "passed": figures.passed}
         if figures.samples:
             fields["microseconds"] = round(figures.mean / 1_000, 1)
+        if index is not None:
+            fields["messages"] = index.messages
+            if index.samples:
+                fields["index_microseconds"] = round(index.mean / 1_000, 1)
     return fields
 
 

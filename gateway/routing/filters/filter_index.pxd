@@ -36,6 +36,9 @@ cdef class FilterIndex:
     cdef dict _operands
     cdef dict _others
     cdef readonly Py_ssize_t bytes
+    cdef readonly long long messages
+    cdef readonly long long nanoseconds
+    cdef readonly long long samples
 
     @cython.locals(operand=OperandIndex)
     cpdef find(self, message, list found)

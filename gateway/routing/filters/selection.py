@@ -25,6 +25,9 @@ _QUICKLY = True
 _NONE: dict[object, int] = {}
 """The verdicts on a message before any filter is evaluated."""
 
+MEASURED = 64
+"""Searches of an index of which the first is measured."""
+
 READY = 0
 """The readiness of a member that sends a message at once; a higher value is less ready."""
 
@@ -147,6 +150,8 @@ class Selection:
         message, budget, everybody = self._read_message(), self._budget, self._rights is None
         for index in indexes:
             index.find(message, found)
+            if index.messages % MEASURED == 1 and budget.timer is not None:
+                index.measure(message, budget.timer)
         for entry in found:
             if budget.unfinished:
                 break

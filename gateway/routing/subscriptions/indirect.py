@@ -133,6 +133,12 @@ class IndirectSubscriptions:
         indexes = [place for place in places if isinstance(place, FilterIndex)]
         return tuple(indexes), tuple([place for place in places if isinstance(place, Group)])
 
+    def index(self, topic_filter: str) -> FilterIndex | None:
+        """Return the index of a topic filter, None without filtered subscriptions."""
+        node = self._nodes.get(topic_filter)
+        place = None if node is None else self._places[node]
+        return place if isinstance(place, FilterIndex) else None
+
     def group(self, topic_filter: str) -> Group | None:
         """Return the members of a topic filter that begins with `$share/`, None without any."""
         node = self._nodes.get(topic_filter)

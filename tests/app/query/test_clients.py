@@ -101,7 +101,7 @@ async def test_a_client_is_shown_with_its_subscriptions_and_what_waits(
     assert answer["client"]["subscriptions"] == 2
     filtered, plain = sorted(answer["subscriptions"], key=lambda each: "where" not in each)
     assert filtered["where"] == "payload.value > 20"
-    assert (filtered["evaluated"], filtered["passed"]) == (2, 2)
+    assert (filtered["messages"], filtered["evaluated"], filtered["passed"]) == (3, 2, 2)
     assert filtered["no_local"] is True
     assert plain == {"filter": "plain", "qos": 0}
     assert answer["aliases"] == {"maximum": 5, "used": 1, "hits": 1}

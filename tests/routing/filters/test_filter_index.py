@@ -128,3 +128,15 @@ def test_fields_outside_the_payload_do_not_parse_it() -> None:
         message = Message("t", b'{"a": 1}', user_properties=(("k", "1"),))
         assert len(found(index, message)) == 1
         assert message._json is UNKNOWN
+
+
+def test_searches_are_counted_and_some_of_them_measured() -> None:
+    index = indexed("payload.value > 5", "payload.value = 3")
+    messages = [Message("a", b'{"value":%d}' % value) for value in (3, 9, 1)]
+    for each in messages:
+        found(index, each)
+    assert (index.messages, index.samples, index.mean) == (3, 0, 0.0)
+    times = iter((100, 160, 200, 300))
+    for each in messages[:2]:
+        index.measure(each, lambda: next(times))
+    assert (index.messages, index.samples, index.mean) == (3, 2, 80.0)
