@@ -217,7 +217,7 @@ class Topics:
 
     def silent(self, rows: Sequence[Document], now: float, *, complete: bool) -> None:
         """Take it that these topics have been silent for longest of all, or are all silent ones."""
-        names = {row.get("topic") for row in rows}
+        names = {each for row in rows if isinstance(each := row.get("topic"), str)}
         shortest = min((number(row.get("silent_seconds")) or 0.0 for row in rows), default=0.0)
         for topic in self._by_name.values():
             if topic.name not in names and (complete or (topic.age(now) or 0.0) > shortest):

@@ -197,7 +197,7 @@ def _silent_group(topics: Sequence[Topic], now: float) -> Finding:
 
 def _goes_on(row: Document, events: Answer) -> bool:
     """Return whether an event about a client needs a person and was repeated just now."""
-    kind, until = row.get("kind"), number(row.get("until"))
+    kind, until = text(row.get("kind")), number(row.get("until"))
     if kind not in REPEATED or (number(row.get("count")) or 1) < REPEATED[kind]:
         return False
     sent = events.number("time")

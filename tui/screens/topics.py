@@ -40,6 +40,8 @@ EVERY = 1_000
 COUNTED = ("messages", "evaluated", "passed")
 """what is counted of a `$where`: messages on its topic filter, evaluations, and which passed"""
 Count = tuple[float, list[float]]
+WIDE = 100
+"""cells from which the title says all of what a `$where` costs"""
 ANSWERS = 11
 """answers over which the cost of a `$where` is measured, a second apart"""
 FORMS = ("json", "hex", "text", "difference", "history")
@@ -129,7 +131,7 @@ class TopicsScreen(View):
     def _own(self) -> Query:
         return query("client", 1.0, id=self.session.client.client_id)
 
-    def _passing(self) -> str:
+    def _passing(self, cells: int) -> str:
         """Return how many messages pass the `$where`, and what that costs, as the gateway says."""
         answer = self.answer(self._own())
         for row in answer.rows("subscriptions"):
@@ -137,10 +139,10 @@ class TopicsScreen(View):
                 counts = [number(row.get(each)) or 0.0 for each in COUNTED]
                 if not self._counted or self._counted[-1][0] != answer.at:
                     self._counted.append((answer.at, counts))
-                return self._cost(row)
+                return self._cost(row, cells)
         return ""
 
-    def _cost(self, row: Document) -> str:
+    def _cost(self, row: Document, cells: int) -> str:
         (before, counts), (now, last) = self._counted[0], self._counted[-1]
         first = self._first_counts = self._first_counts or counts
         messages, evaluated, passed = (b - a for a, b in zip(first, last, strict=True))
@@ -153,7 +155,7 @@ class TopicsScreen(View):
             return words
         each = search + (number(row.get("microseconds")) or 0.0) * min(1.0, evaluated / messages)
         words += f" · {each:.1f} µs a message"
-        if now > before:
+        if now > before and cells >= WIDE:
             rate = (last[0] - counts[0]) / (now - before)
             words += f", {rate * each / 10_000:.2g} % of a core"
         return words
@@ -235,7 +237,7 @@ class TopicsScreen(View):
         if self._filter != "#":
             heads.append((f" · {printable(self._filter, 60)}", "accent"))
         if self.where:
-            heads.append((self._passing(), "head"))
+            heads.append((self._passing(cells), "head"))
             heads.append((f" · $where {printable(self.where, 80)}", "accent"))
         return box(heads, self.table.draw(cells - 4, height - 2), cells, height, self._source())
 
@@ -280,7 +282,7 @@ class TopicsScreen(View):
         if branch.topic is not None and not (branch.children and not branch.topic.messages):
             return value_of(branch.topic), MUTED if self._is_old(branch) else "text"
         silent = branch.silent()
-        words = f"{len(branch.below):,} topics"
+        words = f"{len(branch.below):,} topic{'s' if len(branch.below) != 1 else ''}"
         return (f"{len(branch.below):,} · {silent} silent" if silent else words), "muted"
 
     def _enter(self) -> None:
