@@ -17,7 +17,7 @@ ATTACHED = SubscriptionFilter("panel", "a", "NOT payload.t <= 2")
 @pytest.fixture
 def harness() -> Harness:
     harness = Harness(BrokerSettings(subscription_filters=(ATTACHED,)))
-    harness.broker.budget._timer = itertools.count(0, 2_000).__next__
+    harness.broker.budget.timer = itertools.count(0, 2_000).__next__
     return harness
 
 
