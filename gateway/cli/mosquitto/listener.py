@@ -40,6 +40,7 @@ class Listener:
     authority: Line | None = None
     needs_certificate: bool = False
     proxied: Line | None = None
+    named: Line | None = None
 
     @classmethod
     def of(cls, line: Line) -> "Listener":
@@ -95,6 +96,7 @@ class Listener:
             self.keys["mount_point"] = mount_point(line.value)
         except ValueError as error:
             raise NoPlaceError(str(error)) from error
+        self.named = line if "%" in line.value else None
 
     def _proxied(self, line: Line) -> None:
         if line.value not in ("1", "2", "0", "true", "false"):
@@ -122,6 +124,11 @@ class Listener:
             table |= {"proxy_protocol": True, "proxy_protocol_from": list(PROXIES)}
             why = "proxy_protocol_from has this machine alone: name the addresses of your proxies"
             left.append((self.proxied, why))
+        if self.named is not None:
+            why = (
+                "%u and %c are the client's names here, and in Mosquitto 2.0 these very characters"
+            )
+            left.append((self.named, why))
         security = shared | self.security
         if KEEP_ALIVE in security:
             table["maximum_keep_alive"] = security[KEEP_ALIVE]

@@ -224,6 +224,7 @@ def test_no_line_is_dropped_silently(tmp_path: Path, option: str) -> None:
         ("connection x\naddress a\nnotification_topic $SYS/x\n", "nobody writes below $"),
         ("connection x\n", "a bridge without an address"),
         ("listener 1883\nmount_point a/+/\n", "without + and #"),
+        ("listener 1883\nmount_point dev/%c/\n", "in Mosquitto 2.0 these very characters"),
         ("listener 1883\nmount_point $SYS/\n", "not beginning with $"),
         ("listener 1883\nenable_proxy_protocol yes\n", "1 or 2"),
         ("listener 0 /tmp/x\nenable_proxy_protocol 2\n", "a Unix socket has no proxy"),
