@@ -8,6 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gateway.access.access import AccessPolicy
 from gateway.broker.access import apply
@@ -196,6 +198,28 @@ def test_a_long_payload_passes_as_it_comes() -> None:
 )
 def test_what_is_wrong_stays_wrong(data: bytes) -> None:
     assert _mount().add(data) == data
+
+
+ANYTHING = st.one_of(
+    st.binary(max_size=20),
+    st.sampled_from([STREAM, encode(PingReq(), MQTT_5), encode(Publish("a"), MQTT_5)]),
+    st.text(max_size=8).map(lambda topic: b"\x30" + _string(topic)),
+    st.text(max_size=8).map(lambda topic: b"\x82" + _string(topic, b"\0\1\0", b"\0")),
+)
+
+
+def _string(text: str, before: bytes = b"", behind: bytes = b"") -> bytes:
+    """Return the rest of a packet that has this string, whatever it is."""
+    data = text.encode()
+    body = before + len(data).to_bytes(2, "big") + data + behind
+    return len(body).to_bytes(1, "big") + body
+
+
+@given(st.lists(ANYTHING, max_size=6).map(b"".join), st.integers(1, 40), st.sampled_from(VERSIONS))
+def test_any_bytes_mean_the_same_in_any_pieces(data: bytes, size: int, version: int) -> None:
+    mount = _mount(version)
+    came = b"".join(mount.add(data[at : at + size]) for at in range(0, len(data), size))
+    assert came == _mount(version).add(data)
 
 
 # A real listener.
