@@ -142,6 +142,13 @@ def brief(error: str) -> str:
     return ERRNO.sub("", error)
 
 
+def event_words(row: Document, limit: int) -> str:
+    """Return what an event says; of a start first how it came about, then which version began."""
+    words = text(row.get("text"), limit)
+    version, started, how = words.rpartition(" started")
+    return f"started{how} · {version}" if started and row.get("kind") == "start" else words
+
+
 def _lasting(word: str, begun: float | None, now: float, error: str) -> str:
     error = brief(error)
     words = word if begun is None else f"{word} {lasting(now - begun)}"
@@ -210,7 +217,9 @@ def _crash(events: Answer) -> list[Finding]:
     starts = [row for row in events.rows() if row.get("kind") == "start"]
     crashes = [row for row in starts if row.get("severity") == "warning"]
     times = [number(row.get("time")) or 0.0 for row in crashes]
-    if sent is None or not times or sent - times[0] > 1_000 * CRASH_RECENT:
+    if sent is None or not crashes or starts[0] is not crashes[0]:
+        return []
+    if sent - times[0] > 1_000 * CRASH_RECENT:
         return []
     lately = sum(sent - each < 1_000 * CRASHES_WITHIN for each in times)
     words = text(crashes[0].get("text")).partition(" after ")[2]

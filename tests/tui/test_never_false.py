@@ -594,6 +594,12 @@ def test_a_gateway_that_crashed_is_told_for_a_while() -> None:
     bench.pass_time(700)
     bench.pass_time(1)
     assert "nothing needs you" in bench.screen(120, 30)
+    clean = {**start, "id": 4, "time": 1_700_000, "severity": "info", "text": "tidegate 1 started"}
+    bench.client.answers["events"] = {"rows": [clean, *rows], "total": 4, "last": 4}
+    rows[0]["time"] = 1_690_000
+    bench.pass_time(6)
+    bench.pass_time(1)
+    assert "nothing needs you" in bench.screen(120, 30)
 
 
 def test_silent_topics_of_one_publisher_are_one_thing() -> None:

@@ -10,6 +10,7 @@ from tui.state import LogLine
 from tui.subject import Subject, subject_of_event, subject_of_words
 from tui.table import Column, Table
 from tui.text import lasting, moment, span, time_of_day
+from tui.verdict import event_words
 from tui.view import Action, View, dimmed
 
 LEVELS = {"error": "bad", "critical": "bad", "warning": "warn", "info": "text", "debug": MUTED}
@@ -221,4 +222,4 @@ def follow_log(table: Table[LogLine], log: Iterable[LogLine], *, follows: bool =
 
 def _what(row: Document) -> str:
     times = number(row.get("count")) or 1
-    return text(row.get("text"), WIDEST) + (f" ({times:,.0f} times)" if times > 1 else "")
+    return event_words(row, WIDEST) + (f" ({times:,.0f} times)" if times > 1 else "")

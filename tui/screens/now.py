@@ -42,7 +42,7 @@ from tui.text import (
     wrapped,
 )
 from tui.topics import Topic
-from tui.verdict import DOWN, Finding, brief
+from tui.verdict import DOWN, Finding, brief, event_words
 from tui.view import Action, View
 
 READINGS = query("topics", 3.0, match="sensors/#", limit=60)
@@ -225,7 +225,7 @@ class Now(View):
             "readings": rate(state.rates.get(figures.BRIDGE_READINGS)),
         }
 
-    def _uplinks(self) -> list[Line]:
+    def _uplinks(self, cells: int) -> list[Line]:
         """Return a line for each uplink: its own state, what it delivers, what waits for it."""
         state = self.session.state
         uplinks = state.uplinks(self.answer(STATUS).document)
@@ -243,15 +243,18 @@ class Now(View):
                 stopped = each.state in DOWN  # its rate is that of before
                 delivered = f" {rate(acknowledged)}" if acknowledged and not stopped else ""
                 words = f"{delivered} {amount(each.waiting)} wait"
-                if each.attempt is not None:
-                    words += f", next try in {span(each.attempt)}"
                 shown += line((each.state or UNKNOWN, style), (words, MUTED))
+                attempt = line((f", next try in {span(each.attempt)}", MUTED))
+                if each.attempt is not None and width(shown) + width(attempt) <= cells:
+                    shown += attempt  # the verdict says it, too
             lines.append(shown)
         none = "no uplink" if self._known() else UNKNOWN
         return lines or [line((none, MUTED))]
 
     def _flow(self, cells: int) -> list[Line]:
-        told, uplinks = self._numbers(), self._uplinks()
+        told = self._numbers()
+        across = cells - 1 if cells < 70 else cells - LEFT - MIDDLE - 8
+        uplinks = self._uplinks(across)
         if cells < 70:
             return [
                 line(
@@ -281,7 +284,6 @@ class Now(View):
             line((f"{told['oldest']}", MUTED)),
         ]
         height = max(2, len(uplinks))
-        across = cells - LEFT - MIDDLE - 8
         arrows = [" ─▶ " if n == 0 else "    " for n in range(height)]
         forks = [_fork(n, len(uplinks)) for n in range(height)]
         return beside(
@@ -302,12 +304,12 @@ class Now(View):
         return "▲" if now > before else "▼"
 
     def _boxes(self, cells: int) -> list[Line]:
-        told, uplinks = self._numbers(), self._uplinks()
-        height = max(5, len(uplinks) + 2)
-        arrow = 6
+        told, arrow = self._numbers(), 6
         last = (cells - 3 * arrow) * (40 if cells >= 150 else 35) // 100
         each_cells = (cells - 3 * arrow - last) // 3
         last = cells - 3 * arrow - 3 * each_cells
+        uplinks = self._uplinks(last - 4)
+        height = max(5, len(uplinks) + 2)
         source = [
             line(f"{_plural(told['heard'], 'topic')}, {told['silent']} silent"),
             line(("readings ", MUTED), told["readings"]),
@@ -323,7 +325,7 @@ class Now(View):
         fits = len(waiting) + len(octets) <= each_cells - 4
         outbox = [
             line(waiting, (octets if fits else "", MUTED)),
-            line(("oldest   ", MUTED), told["oldest"]),
+            line(("oldest   ", MUTED), "none" if told["rows"] == "0" else told["oldest"]),
             line(("room     ", MUTED), told["room"]),
         ]
 
@@ -459,7 +461,7 @@ class Now(View):
             rows.append(_gauge("card", long_span(card), card / CARD_YEARS, bar))
         if matched:
             part, saved = (kept or 0.0) / matched, size(state.count(figures.RULES_SAVED))
-            words = f"{100 * part:.0f} % held back"
+            words = f"{100 * part:.0f} % filtered"
             words += f", {saved}" if len(words) + len(saved) + 11 + bar <= cells else ""
             rows.append([*line((f"{'rules':<7}", MUTED), words), *gauge(part, bar, "plot")])
         disk = number(self.answer(STATUS).document.get("free_bytes"))
@@ -525,7 +527,7 @@ def _event_line(row: Document, seen: int, now: float) -> Line:
         (f"{when[:-3] if len(when) == 8 else when} ", "accent" if new else MUTED),
         (f"{sign} ", style),
         f"{text(row.get('subject'), 40)} ",
-        (brief(text(row.get("text"), 160)), MUTED),
+        (brief(event_words(row, 160)), MUTED),
     )
 
 
