@@ -59,12 +59,8 @@ def firsts(rows: DataFrame, losing: DataFrame) -> DataFrame:
 
 def silver(decoded: DataFrame, known: Sequence[Correction], batch: int, read_ms: int) -> DataFrame:
     """Return silver's rows of DECODED ones read at `read_ms`, with the times that hold."""
-    typed = (
-        timed(decoded, known, read_ms)
-        .withColumn("decode_error", expr(_ERRORS))
-        .withColumn("batch", lit(batch).cast("bigint"))
-    )
-    return typed.select(names(SILVER))
+    made = {"decode_error": expr(_ERRORS), "batch": lit(batch).cast("bigint")}
+    return timed(decoded, known, read_ms).withColumns(made).select(names(SILVER))
 
 
 def conflicts(bronze: DataFrame, losing: DataFrame) -> DataFrame:

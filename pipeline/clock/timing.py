@@ -25,46 +25,40 @@ _EVENT = f"""CASE WHEN {_BY_GATEWAY} THEN struct(own_corrected AS ms, 'clock' AS
     WHEN latest < received THEN struct(latest AS ms, 'read' AS source)
     WHEN {in_range("received")} THEN struct(received AS ms, 'received' AS source) END"""
 
-WORK = (
-    *("offset_ms", "uncertainty_ms", "corrected", "own", "own_corrected", "accepted", "latest"),
-    "event",
-)
-
 
 def timed(rows: DataFrame, known: Sequence[Correction], read_ms: int) -> DataFrame:
     """Return the rows with `event_time`, `time_source`, `time_uncertainty_ms` and what follows.
 
     `rows` has the key, `time`, `received` and `reading_time`; they were read at `read_ms`. Added,
-    or put in place of what was there, are also `lateness_ms` and `event_date`. Corrections are
-    joined by range.
+    or put in place of what was there, are also `lateness_ms` and `event_date`, and columns that
+    no table has. Corrections are joined by range.
     """
+    offset = "offset_ms" if known else "CAST(NULL AS BIGINT)"
     sources = {
-        "corrected": "try_add(time, offset_ms)",
+        "corrected": f"try_add(time, {offset})",
         "own": "reading_time",
-        "own_corrected": "try_add(reading_time, offset_ms)",
+        "own_corrected": f"try_add(reading_time, {offset})",
         "accepted": "time",
     }
-    result = (
-        _joined(rows, known)
-        .withColumns({name: expr(believed(value, read_ms)) for name, value in sources.items()})
-        .withColumn("latest", expr(f"IF({in_range('received')}, {receipt(read_ms)}, NULL)"))
-        .withColumn("event", expr(_EVENT))
-    )
-    return result.withColumns(
+    times = {name: expr(believed(value, read_ms)) for name, value in sources.items()}
+    latest = expr(f"IF({in_range('received')}, {receipt(read_ms)}, NULL)")
+    uncertainty = "IF(event.source = 'clock', uncertainty_ms, NULL)" if known else "NULL"
+    # Each step is a plan to analyse, which for few rows takes longer than they do.
+    result = _joined(rows, known).withColumns(times | {"latest": latest})
+    return result.withColumn("event", expr(_EVENT)).withColumns(
         {
             "event_time": expr("timestamp_millis(event.ms)"),
             "time_source": expr("event.source"),
-            "time_uncertainty_ms": expr("IF(event.source = 'clock', uncertainty_ms, NULL)"),
+            "time_uncertainty_ms": expr(f"CAST({uncertainty} AS BIGINT)"),
             "lateness_ms": expr("received - event.ms"),
             "event_date": expr("to_date(timestamp_millis(event.ms))"),
         }
-    ).drop(*WORK)
+    )
 
 
 def _joined(rows: DataFrame, known: Sequence[Correction]) -> DataFrame:
     if not known:
-        nothing = expr("CAST(NULL AS BIGINT)")
-        return rows.withColumns({"offset_ms": nothing, "uncertainty_ms": nothing})
+        return rows
     spans = broadcast(rows.sparkSession.createDataFrame(list(known), CORRECTION)).alias("span")
     same = " AND ".join(f"row.{name} = span.{name}" for name in ("gateway_id", "epoch", "stream"))
     condition = expr(f"{same} AND row.seq BETWEEN span.first AND span.last")
