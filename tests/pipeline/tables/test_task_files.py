@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from pipeline.tables import task_files
 from pipeline.tables.task_files import GROUP_ROWS, TaskFiles
 
 if TYPE_CHECKING:
@@ -38,6 +39,19 @@ def test_each_folder_gets_one_file_of_bounded_row_groups(tmp_path: Path) -> None
     assert found == ["a/task-00007.parquet", "b/task-00007.parquet"]
     footer = pq.read_metadata(tmp_path / "a" / "task-00007.parquet")
     assert (footer.num_rows, footer.num_row_groups) == (3 * ROWS.num_rows, 2)
+
+
+def test_what_waits_is_bounded_and_few_rows_open_no_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few = ROWS.slice(0, 100)
+    monkeypatch.setattr(task_files, "WAITING_BYTES", 3 * few.nbytes)
+    with TaskFiles(tmp_path, 7, 1) as out:
+        for folder, opened in (("a", set()), ("b", set()), ("b", {"b"}), ("a", {"b"})):
+            out.add(folder, few)
+            assert {path.parent.name for path in tmp_path.rglob(".*.tmp")} == opened
+    for folder in "ab":
+        assert pq.read_table(tmp_path / folder).num_rows == 2 * len(few)
 
 
 def test_an_attempt_that_fails_leaves_nothing_that_readers_see(tmp_path: Path) -> None:
