@@ -62,9 +62,15 @@ def create(root: Path) -> None:
 
 def all_dates(root: Path, files: pa.Table) -> set[str]:
     """Return the dates of silver and the quarantine; `files` is `State.files`."""
-    found = (each.get("partition.event_date") for each in delta.files(root / "silver"))
-    days = {*found, *(each.day for each in _quarantine(root, files))}
-    return {str(day) for day in days if day is not None}
+    bad = {each.day for each in _quarantine(root, files) if each.day is not None}
+    return {str(day) for day in bad.union(_dates(root))}
+
+
+def _dates(root: Path) -> set[date]:
+    """Return the dates of silver; a new table has a file of 1970 without rows."""
+    listed = delta.files(root / "silver")
+    found = {each.get("partition.event_date") for each in listed if each["num_records"]}
+    return {day for day in found if day is not None}
 
 
 def make(
@@ -116,8 +122,7 @@ def make_own(spark: SparkSession, root: Path, table: str, query: str, days: list
         raise PipelineError(f"{table}.sql: {table} is a table of the pipeline itself")
     new = own.is_new(root / table, query)
     if new:
-        found = (each.get("partition.event_date") for each in delta.files(root / "silver"))
-        days = sorted({day for day in found if day is not None})
+        days = sorted(_dates(root))
     _silver(spark, root, days).createOrReplaceTempView("silver")
     rows = own.rows_of(spark, table, query)
     if new:

@@ -109,7 +109,9 @@ def test_the_example_is_a_table(tmp_path: Path, spark: "SparkSession") -> None:
     from pipeline.gold import make as gold
 
     gold.create(tables)
+    assert gold.all_dates(tables, FILES.empty_table()) == set()
     add(tables, 21, [1])
+    assert gold.all_dates(tables, FILES.empty_table()) == {"2025-11-21"}
     queries = read_queries(EXAMPLE)
     gold.make(lambda: spark, tables, ["2025-11-21"], FILES.empty_table(), queries=queries)
     assert not delta.read(tables / "consumption").num_rows
