@@ -51,7 +51,6 @@ class PacketCounter:
         self._counters.remember(address, self._key, counter)
         self._together = {packet}
         self._rising.clear()
-        self._warned = False
         return True
 
     def _accept_together(self, packet: bytes) -> bool:

@@ -139,13 +139,27 @@ ON_AND_OFF = {"payload_on": "True", "payload_off": "False"}
 """Numbers as templates write them."""
 
 
+GASES = ("nitrogen_dioxide", "nitrogen_monoxide", "nitrous_oxide", "ozone", "sulphur_dioxide")
+
+RECENT_UNITS = {
+    ("current", "μA"),
+    ("frequency", "mHz"),
+    ("nitrous_oxide", "ppb"),
+    ("weight", "t"),
+    *((gas, unit) for gas in GASES for unit in ("mg/m³", "ppm")),
+}
+"""Units of a class that Home Assistant 2026.2 does not know: it refuses the whole component.
+
+Without the class every version takes it."""
+
+
 def _measured(quantity: str, unit: str | None) -> dict[str, Any]:
     component: dict[str, Any] = {} if unit is None else {"unit_of_measurement": unit}
     component["state_class"] = "measurement"
     known = base_quantity(quantity)
     if known is not None and known.state_class and _unit_fits(known.units, unit):
         component["state_class"] = known.state_class
-        if known.device_class:
+        if known.device_class and (known.name, unit) not in RECENT_UNITS:
             component["device_class"] = known.device_class
     return component
 

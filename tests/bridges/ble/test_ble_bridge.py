@@ -331,10 +331,13 @@ def test_counters_of_a_device_that_splits_its_packets_or_counts_anew(
 
     split = [(200, warm), (200, wet), (200, warm), (150, warm), (151, warm), (152, warm)]
     listed = devices([LISTED])
-    assert taken(bridge(gateway, device=listed), split) == [True, True] + [False] * 4
+    back = [(201, warm), (200, wet), (202, warm), (201, warm), (203, warm)]
+    expected = [True, True, *[False] * 4, True, False, True, False, True]
+    assert taken(bridge(gateway, device=listed), split + back) == expected
     assert caplog.text.count("a packet with the counter 150 after 200 is dropped") == 1
+    assert caplog.text.count(" is dropped") == 1
     again = bridge(gateway, device=listed)
-    assert taken(again, [(200, wet), (201, wet)]) == [False, True], "after a restart"
+    assert taken(again, [(203, wet), (204, wet)]) == [False, True], "after a restart"
     patient = bridge(gateway, device=devices([LISTED | {"counter_restarts": True}]))
     rising = [(150, warm), (151, warm), (152, warm), (153, warm), (7, warm)]
     assert taken(patient, rising) == [False, False, True, True, True]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gateway.bridges.discovery import homeassistant
-from gateway.bridges.discovery.device_payload import SERIES_MAX, component_of, slug
+from gateway.bridges.discovery.device_payload import RECENT_UNITS, SERIES_MAX, component_of, slug
 from gateway.bridges.discovery.homeassistant import (
     HELD_MAX,
     HomeAssistant,
@@ -215,6 +215,16 @@ def test_components(
         "homeassistant/device/i/config",
         {"device": {"identifiers": "i"}, "origin": {"name": "x"}, "components": {"a": component}},
     )
+
+
+def test_units_that_only_recent_versions_know_have_no_class() -> None:
+    for name, unit in RECENT_UNITS:
+        assert unit in QUANTITIES[name].units
+        component = component_of("i", "n", name, 5, unit)
+        assert "device_class" not in component
+        assert component["unit_of_measurement"] == unit
+        usual = component_of("i", "n", name, 5, QUANTITIES[name].units[0])
+        assert usual["device_class"] == name
 
 
 def test_every_quantity_of_the_registry_keeps_the_rules() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from gateway.bridges.readings.registry import QUANTITIES
 from tests.bridges.modbus.test_modbus_bridge import serving
 from tests.support.paho_clients import Publisher
 from tests.support.ports import free_port
@@ -116,6 +117,36 @@ async def test_it_shows_what_the_house_measures(tmp_path: Path) -> None:
     port = free_port()
     async with serving(port):
         await asyncio.to_thread(_live, tmp_path, port)
+
+
+@pytest.mark.deep("make test-homeassistant", "TIDEGATE_HOMEASSISTANT")
+@pytest.mark.timeout(280)
+def test_it_takes_every_quantity_in_every_unit(tmp_path: Path) -> None:
+    """Home Assistant logs a class that does not fit its unit, its state class or its value."""
+    house = House(tmp_path, free_port())
+    try:
+        count = 0
+        for name, quantity in QUANTITIES.items():
+            value: object = {"event": "press", "state": True}.get(quantity.kind.value, 5)
+            for unit in ("", *quantity.units):
+                house.read(f"{name}-{count}/{name}", value, unit)
+                count += 1
+        end = time.monotonic() + 100
+        states, unknown = _own(house.assistant), [""]
+        while (len(states) < count or unknown) and time.monotonic() < end:
+            time.sleep(1)
+            states = _own(house.assistant)
+            unknown = [name for name, each in states.items() if each["state"] == "unknown"]
+        log: list[str] = [line[:200] for line in house.assistant.ask("log")]
+        assert (log, unknown, len(states)) == ([], [], count)
+    finally:
+        house.close()
+
+
+def _own(assistant: Assistant) -> dict[str, dict[str, object]]:
+    """Return the states but for those of the bus."""
+    states: dict[str, dict[str, object]] = assistant.ask("states")
+    return {name: each for name, each in states.items() if ".plc" not in name}
 
 
 def _live(folder: Path, modbus: int) -> None:
