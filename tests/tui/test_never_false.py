@@ -8,6 +8,7 @@ from tests.support.silent_client import Bench
 from tui.inbox import Arrival
 from tui.line import MUTED
 from tui.link import Acknowledged, Link, Phase, Subscribed
+from tui.screens.topics import TopicsScreen
 
 UPLINKS = {
     "tidegate__uplink__state": "disconnected",
@@ -639,3 +640,23 @@ def test_durations_are_by_the_clock_that_events_have() -> None:
     assert " 1m " in bench.screen(120, 30)
     bench.press("3")
     assert " 1m0" in bench.screen(120, 30)
+
+
+def test_a_branch_whose_topics_were_asked_for_a_while_ago_has_no_age() -> None:
+    """Only what is in view is asked for each two seconds; a closed branch is not."""
+    bench = Bench()
+    rows = [topic(f"plant/n{n}/a", silent=False, retained=False) for n in range(60)]
+    for each in rows:
+        each["time"] = 1_003_000
+    bench.client.answers["topics"] = {"total": 60, "offset": 0, "rows": rows}
+    bench.press("2")
+    for _ in range(4):
+        bench.pass_time(2)
+    view = bench.session.view
+    assert isinstance(view, TopicsScreen)
+    view._complete = True  # as after all pages of more topics than one page has
+    bench.client.answers["topics"] = {"total": 0, "offset": 0, "rows": []}
+    bench.pass_time(9)
+    branch = next(each for each in bench.screen().splitlines() if " n0 " in each)
+    assert " — " in branch
+    assert "1 topic" in branch

@@ -35,6 +35,8 @@ FRESH, REST = 2.0, 15.0
 """seconds between two answers about what is in view, and two pages of all once all are known"""
 OLD = 6.0
 """seconds after which what the gateway said of a topic is not shown as if it were so now"""
+YOUNG = 5.0
+"""seconds below which an age is shown as `<5s`"""
 EVERY = 1_000
 """milliseconds between two sampled messages of a topic"""
 COUNTED = ("messages", "evaluated", "passed")
@@ -267,7 +269,17 @@ class TopicsScreen(View):
         if self._is_old(branch):
             return None
         updated = branch.topic.updated if branch.topic else branch.updated()
-        return None if updated is None else max(0.0, self.session.now - updated)
+        if updated is None:
+            return None
+        found = max(0.0, self.session.now - updated)
+        if branch.topic is None and found >= YOUNG and self._has_old(branch):
+            return None  # one of its topics may have had a message meanwhile
+        return found
+
+    def _has_old(self, branch: Branch) -> bool:
+        """Return whether what is known of a topic in a branch was so a while ago."""
+        now = self.session.now
+        return self._complete and any(now - each.known > OLD for each in branch.below)
 
     def _name(self, branch: Branch) -> tuple[str, str]:
         mark = " "
