@@ -355,6 +355,9 @@ async def test_rights_end_at_the_mount_point(server: Server) -> None:
         await outside.send(Publish("s/other", b"mine", 1, packet_id=2))
         assert (await _message(again)).topic == "other"
         await again.close()
+        mine = await server.clients.connect("m", **lasting)
+        assert not mine.connack.session_present  # its rights ended at the mount point
+        assert await mine.subscribe("other", 1) == 1
 
 
 async def test_everything_may_come_in_one_read(server: Server) -> None:

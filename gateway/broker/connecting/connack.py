@@ -66,8 +66,7 @@ def admit(
         packet.will.topic = mounted(packet.will.topic, prefix)
     refusal = examine(state, client, packet)
     if refusal is None:
-        if prefix:
-            _end_of_another_mount_point(state, client, packet, prefix, instant)
+        _end_of_another_mount_point(state, client, packet, prefix, instant)
         _accept(state, client, packet, instant, authentication_data, assigned=assigned)
     else:
         refuse(state, client, packet, refusal)
@@ -153,20 +152,21 @@ def _end_of_another_user(state: State, client: Client, packet: Connect, instant:
 def _end_of_another_mount_point(
     state: State, client: Client, packet: Connect, prefix: str, instant: Instant
 ) -> None:
-    """End the client's session if it has subscriptions outside its present mount point.
+    """End the client's session if it is one of another mount point, or has subscriptions of one.
 
     They would bring nothing, and the client would not subscribe again.
     """
-    session = state.sessions.get(packet.client_id)
-    if session is None:
+    session, router = state.sessions.get(packet.client_id), state.router
+    if session is None or not (prefix or session.access.prefix):
         return
-    router = state.router
-    filters = (router.subscription(number).topic_filter for number in router.numbers(session))
-    if any(not split_shared(each)[1].startswith(prefix) for each in filters):
-        line = "client %r at %s ends its session, which is one of another mount point"
-        logger.warning(line, packet.client_id[:SHOWN], client.peer)
-        take_over(state, packet.client_id, instant)
-        end(state, session, instant)
+    numbers = router.numbers(session)
+    filters = (split_shared(router.subscription(each).topic_filter)[1] for each in numbers)
+    if session.access.prefix == prefix and all(each.startswith(prefix) for each in filters):
+        return
+    line = "client %r at %s ends its session, which is one of another mount point"
+    logger.warning(line, packet.client_id[:SHOWN], client.peer)
+    take_over(state, packet.client_id, instant)
+    end(state, session, instant)
 
 
 def _allow_aliases(state: State, connection: Connection, packet: Connect) -> None:
