@@ -492,11 +492,19 @@ class FleetClient:
         bound = self._settings.maximum_packet_size_out
         self.limits = limits_of(granted, self.version, bound)
 
+    def _doubts(self) -> str:
+        """Return what a broker may refuse that says nothing."""
+        settings, version = self._settings, "MQTT 5" if self.version == MQTT_5 else "MQTT"
+        doubts = f"does the fleet's broker speak {version}?"
+        if settings.announces and settings.status_retained:
+            way = "reports" if settings.notifications is None else "[uplink.notifications] retain"
+            doubts += f" does it take a retained will? {way} = false sends none"
+        return doubts
+
     def _lost(self, reason: str, end: End) -> None:
         if self.limits is None:
             text = "the connection ended before CONNACK"
-            text += f": {reason}" if reason else " (does the fleet's broker speak MQTT 5?)"
-            self._fail(text, end)
+            self._fail(f"{text}: {reason}" if reason else f"{text} ({self._doubts()})", end)
         elif end is End.CLOSED:
             self._fail(
                 f"the connection to the fleet's broker is lost: it was closed without a reason"

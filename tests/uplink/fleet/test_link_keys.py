@@ -3,6 +3,7 @@
 import asyncio
 import ssl
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -115,3 +116,25 @@ async def test_notifications_say_whether_the_link_is_up(
     assert said == [("links/barn", b"up", retain), ("links/barn", b"down", retain)]
     watcher.close()
     fleet.kill()
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ({}, "reports = false sends none"),
+        ({"reports": False}, "(does the fleet's broker speak MQTT 5?)"),
+        (
+            {"reports": False, "notifications": NotificationSettings("a")},
+            "[uplink.notifications] retain = false sends none",
+        ),
+    ],
+)
+async def test_what_a_broker_may_refuse_that_says_nothing_is_told(
+    store: Store, fleet_broker: FleetBroker, keys: dict[str, Any], said: str
+) -> None:
+    fleet_broker.raw_connack = b""
+    settings = uplink_settings(fleet_broker.port, **keys)
+    async with running(store, settings) as uplink:
+        await until(lambda: fleet_broker.connections > 0)
+        fleet_broker.drop()
+        await until(lambda: said in uplink.error)
