@@ -1,7 +1,7 @@
 import cython
 
 from gateway.broker.publishing.topic_admissions cimport TopicAdmission
-from gateway.broker.publishing.topic_memory cimport Topic
+from gateway.broker.publishing.topic_memory cimport Topic, TopicMemory
 from gateway.broker.state cimport State
 from gateway.mqtt.publication cimport PacketBatch, Publication
 from gateway.routing.budget cimport Budget
@@ -26,6 +26,13 @@ cdef Py_ssize_t _capacity(
 
 cdef Py_ssize_t _retained_capacity(
     State state, Publication publication, Py_ssize_t first, Py_ssize_t most) except -1
+
+@cython.locals(
+    packets=PacketBatch, joined=list, aligned=bint, last=Py_ssize_t, place=Py_ssize_t,
+    one=TopicAdmission, offset=Py_ssize_t, end=Py_ssize_t, topic=Topic)
+cdef _note(
+    State state, TopicMemory memory, Publication publication, Py_ssize_t first, Py_ssize_t count,
+    TopicAdmission admission)
 
 cdef _remember(State state, Publication publication, Py_ssize_t first, Py_ssize_t count)
 

@@ -8,7 +8,7 @@ from gateway.broker.publishing.expiry import bounded
 from gateway.broker.publishing.inline import InlineClient
 from gateway.broker.publishing.refusals import Outcome
 from gateway.broker.publishing.topic_admissions import TopicAdmission
-from gateway.broker.publishing.topic_memory import MAXIMUM_HELD
+from gateway.broker.publishing.topic_memory import MAXIMUM_HELD, TopicMemory
 from gateway.broker.state import State
 from gateway.counters import Counters
 from gateway.mqtt.message import Message
@@ -114,7 +114,7 @@ def forward(
             topic.count += 1
             topic.bytes += packets.payloads
         else:
-            admission.remembered = state.topic_memory.note(publication, first, count)
+            _note(state, state.topic_memory, publication, first, count, admission)
     if publication.retain or state.watch is not None:
         _remember(state, publication, first, count)
     _deliver(state.traffic, publication, first, count, route, selected, instant.monotonic, reserved)
@@ -203,6 +203,42 @@ def _disk_has_space(state: State, publication: Publication) -> bool:
         return True
     state.refusals.for_disk()
     return False
+
+
+def _note(
+    state: State,
+    memory: TopicMemory,
+    publication: Publication,
+    first: int,
+    count: int,
+    admission: TopicAdmission,
+) -> None:
+    """Store messages in their topics, which are those of the admissions that joined, if known."""
+    packets = publication.packets
+    if not publication.mixed:
+        admission.remembered = memory.note(publication, first, count)
+        return
+    joined = state.admissions.joined
+    # a topic joined where it differs from the one before: here each one; QoS 1 may be cut
+    aligned = joined is not None and len(joined) == packets.count and not publication.qos
+    if joined is None or not aligned or len(packets.data) > _MAXIMUM_HELD:
+        memory.note_mixed(publication, first, count)
+        return
+    last = first + count
+    ends = packets.starts[first + 1 : last + 1]
+    if last == packets.count:
+        ends = [*ends, len(packets.data)]
+    place = first
+    for one, offset, end in zip(joined[first:last], packets.offsets[first:last], ends, strict=True):
+        topic = one.remembered
+        if topic is None:
+            one.remembered = memory.note_mixed(publication, place, 1)
+        else:
+            topic.last = publication
+            topic.place = place
+            topic.count += 1
+            topic.bytes += end - offset
+        place += 1
 
 
 def _remember(state: State, publication: Publication, first: int, count: int) -> None:

@@ -211,6 +211,8 @@ def _extend(
         if not state.replays.count:  # replays need them topic by topic
             admissions = state.admissions  # an object: a C method cannot be an argument
             joins = partial(admissions.same_route, admission, session.granted)
+            if state.topic_memory is not None:
+                admissions.joined = [admission]
         connection.extend(publication, most, bytes_free // max(1, len(route.sessions)), joins)
         if qos == 2 and publication.packets.count > 1:
             fresh = session.incoming.fresh(publication.identifiers())

@@ -34,6 +34,7 @@ cdef class TopicAdmissions:
     cdef Router _router
     cdef dict _routes
     cdef dict _young
+    cdef public list joined
     cdef public long long maximum_evaluations
     cdef public Py_ssize_t decisions
     cdef public Py_ssize_t hits

@@ -102,7 +102,8 @@ class TopicAdmissions:
     `decisions` how often access rules were evaluated. No message joins another once
     `Router.evaluations` is above `maximum_evaluations`.
 
-    An admission is valid until a subscription of its route or an access rule changes.
+    An admission is valid until a subscription of its route or an access rule changes. `joined` are
+    the admissions of the topics for which `same_route` was true, unless None.
     """
 
     __slots__ = (
@@ -116,6 +117,7 @@ class TopicAdmissions:
         "_young",
         "decisions",
         "hits",
+        "joined",
         "maximum_bytes",
         "maximum_evaluations",
         "misses",
@@ -139,6 +141,7 @@ class TopicAdmissions:
         self.hits = 0
         self.misses = 0
         self.decisions = 0
+        self.joined: list[TopicAdmission] | None = None
         self.maximum_evaluations = UNBOUNDED
         self._young: dict[bytes, TopicAdmission] = {}
         self._old: dict[bytes, TopicAdmission] = {}
@@ -215,11 +218,14 @@ class TopicAdmissions:
             return False  # its filters are evaluated message by message in any case
         if other.durability is not admission.durability or not (other.common and admission.common):
             return False
-        if not access.restricted or (other.writer is access and admission.writer is access):
-            return True
-        if self._router.evaluations > self.maximum_evaluations:
-            return False
-        return self.may_write(other, access) == self.may_write(admission, access)
+        if access.restricted and (other.writer is not access or admission.writer is not access):
+            if self._router.evaluations > self.maximum_evaluations:
+                return False
+            if self.may_write(other, access) != self.may_write(admission, access):
+                return False
+        if self.joined is not None:
+            self.joined.append(other)
+        return True
 
     def may_write(self, admission: TopicAdmission, access: Access) -> bool:
         """Return whether an access gives the right to publish to an admission's topic."""

@@ -124,13 +124,10 @@ class TopicMemory:
             self._forget(len(self.topics) - maximum)
 
     def note(self, publication: Publication, first: int, count: int) -> Topic | None:
-        """Store messages that are being delivered, from number `first` on.
+        """Store messages of one topic that are being delivered, from number `first` on.
 
-        Return their topic if it is one, which is stored.
+        Return the topic, None if it is not stored.
         """
-        if publication.mixed:
-            self._note_mixed(publication, first, count)
-            return None
         topic = self._topic(publication.topic_name, publication.arrived)
         if topic is not None:
             packets = publication.packets
@@ -141,19 +138,13 @@ class TopicMemory:
                 topic.read()
         return topic
 
-    def sweep(self) -> Iterator[None]:
-        """Read the last messages of all topics, one with each step."""
-        for topic in list(self.topics.values()):
-            if topic.last is not None:
-                topic.read()
-                yield
-
-    def _note_mixed(self, publication: Publication, first: int, count: int) -> None:
-        """Store messages of several topics."""
+    def note_mixed(self, publication: Publication, first: int, count: int) -> Topic | None:
+        """Store messages of several topics; return that of the last, None if it is not stored."""
         packets, topics, arrived = publication.packets, self.topics, publication.arrived
         data, place = packets.data, first - 1
         large = len(data) > _MAXIMUM_HELD
         last = first + count
+        topic = None
         starts, offsets = packets.starts[first : last + 1], packets.offsets[first:last]
         ends = [*starts[1:], len(data)] if last == packets.count else starts[1:]
         for start, offset, end in zip(starts, offsets, ends, strict=False):
@@ -170,6 +161,14 @@ class TopicMemory:
             topic.bytes += end - offset
             if large:
                 topic.read()
+        return topic
+
+    def sweep(self) -> Iterator[None]:
+        """Read the last messages of all topics, one with each step."""
+        for topic in list(self.topics.values()):
+            if topic.last is not None:
+                topic.read()
+                yield
 
     def _topic(self, name: bytes, arrived: float) -> Topic | None:
         """Return a topic, perhaps a new one; None for one that is not stored."""
