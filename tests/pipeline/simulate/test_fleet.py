@@ -57,12 +57,9 @@ def test_the_same_seed_gives_the_same_fleet(tmp_path: Path) -> None:
 
 
 def by_command(data: Path) -> Figures:
-    """Bring the tables up as an operator does, with the settings that the command has by default.
-
-    Gold is left out: what is compared are the tables that it is made of.
-    """
+    """Bring the tables up as an operator does, with the settings that a command has by default."""
     folders = ["--landing", str(data / "landing"), "--tables", str(data / "tables")]
-    command = [sys.executable, "-m", "pipeline.cli", "once", *folders, "--no-gold", "--json"]
+    command = [sys.executable, "-m", "pipeline.cli", "once", *folders, "--json"]
     totals = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
     return totals["bronze"], totals["silver"], totals["reasons"]
 
@@ -75,7 +72,7 @@ def once(request: pytest.FixtureRequest) -> Callable[[Path], Figures]:
     run: Run = request.getfixturevalue("run")
 
     def in_session(data: Path) -> Figures:
-        totals = run(data)
+        totals = run(data, gold=True)
         return totals.bronze, totals.silver, dict(totals.reasons)
 
     return in_session
@@ -102,6 +99,7 @@ def test_the_tables_say_what_is_true(tmp_path: Path, once: Callable[[Path], Figu
     told = {name: pc.sum(streams[name]).as_py() for name in OUTCOMES}
     assert {name: count for name, count in told.items() if count} == truth["outcomes"]
     assert differing(tmp_path) == []
+    assert days_differing(tmp_path) == []
 
 
 def differing(data: Path) -> list[tuple[str]]:
@@ -124,4 +122,29 @@ def differing(data: Path) -> list[tuple[str]]:
             (FROM found EXCEPT FROM truth) UNION ALL (FROM truth EXCEPT FROM found)
         )"""
     files = {"silver": silver, "truth": str(data / "truth" / "silver.parquet")}
+    return duckdb.execute(query, files).fetchall()
+
+
+def days_differing(data: Path) -> list[tuple[object, ...]]:
+    """Return the days of gateways that are not those of the truth: rows, silence and restarts."""
+    gateway_day = [
+        str(data / "tables" / "gateway_day" / file["path"])
+        for file in delta.files(data / "tables" / "gateway_day")
+    ]
+    query = """
+        WITH timed AS (
+            SELECT *, epoch_ms(ms)::DATE AS date FROM read_parquet($truth) WHERE ms IS NOT NULL
+        ), spaced AS (
+            SELECT *, ms - lag(ms) OVER (PARTITION BY gateway_id, date ORDER BY ms) AS silence
+            FROM timed
+        ), truth AS (
+            SELECT gateway_id, date, count(*), max(silence),
+                count(DISTINCT epoch) FILTER (WHERE seq = 1)
+            FROM spaced GROUP BY ALL
+        ), found AS (
+            SELECT gateway_id, date, rows, longest_silence_ms, restarts
+            FROM read_parquet($found, hive_partitioning = true) WHERE rows > 0
+        )
+        (FROM found EXCEPT FROM truth) UNION ALL (FROM truth EXCEPT FROM found)"""
+    files = {"found": gateway_day, "truth": str(data / "truth" / "silver.parquet")}
     return duckdb.execute(query, files).fetchall()
