@@ -9,6 +9,7 @@ import pytest
 from coverage import Coverage
 from coverage.config import CoverageConfig
 
+from tests.support.processes.fork_server import MEASURED
 from tests.support.workers import Workers
 
 DETERMINISTIC = ("mqtt", "session", "routing", "broker", "conformance")
@@ -87,9 +88,6 @@ MOST_REPEATED = 3
 WORKERS = "--workers"
 """The option that says how many processes run tests."""
 
-PROCESS_COVERAGE = "COVERAGE_PROCESS_CONFIG"
-"""What coverage tells the processes of its `subprocess` patch by."""
-
 
 class SideBySide:
     """A pytest plugin for all of that; TIDEGATE_TESTS=strict allows no second run."""
@@ -99,11 +97,11 @@ class SideBySide:
         self._workers: int = config.getoption(WORKERS)
         self._parent = os.getpid()
         self._repeated: dict[str, None] = {}
-        self._process_coverage = os.environ.get(PROCESS_COVERAGE, "")
+        self._process_coverage = os.environ.get(MEASURED, "")
         self._coverage = Coverage.current() if self._process_coverage else None
         if self._process_coverage:
             self._process_coverage = reached_alone(self._process_coverage)
-            os.environ[PROCESS_COVERAGE] = self._process_coverage
+            os.environ[MEASURED] = self._process_coverage
         self._measuring = True
         if self._strict and hasattr(config.option, "reruns"):
             config.option.reruns = 0
@@ -168,11 +166,11 @@ class SideBySide:
             return
         self._measuring = wanted
         if wanted:
-            os.environ[PROCESS_COVERAGE] = self._process_coverage
+            os.environ[MEASURED] = self._process_coverage
             self._coverage.start()
         else:
             self._coverage.stop()
-            del os.environ[PROCESS_COVERAGE]
+            del os.environ[MEASURED]
 
 
 def reached_alone(process_coverage: str) -> str:
