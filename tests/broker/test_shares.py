@@ -316,7 +316,9 @@ def test_at_qos_0_what_is_beyond_the_share_is_not_retained() -> None:
     assert harness.counters.count("tidegate/retained/rejected") == 6
     client.send(Publish("0", b"longer", retain=True), Publish("1", b"", retain=True))
     assert len(harness.broker.retained) == 3
+    client.send(Publish("never there", b"", retain=True))
     assert harness.broker.shares.retained.total == 3
+    assert harness.counters.count("tidegate/retained/rejected") == 6
 
 
 def test_a_batch_is_taken_as_far_as_the_share_goes() -> None:

@@ -163,6 +163,7 @@ def streams(draw: st.DrawFn) -> tuple[int, list[bytes]]:
     return version, [data[a:b] for a, b in zip([0, *cuts], [*cuts, len(data)], strict=True)]
 
 
+@pytest.mark.uncovered
 @given(
     streams(),
     st.integers(1, 8),

@@ -138,6 +138,13 @@ def test_a_remaining_length_of_five_bytes_is_malformed(behind: bytes) -> None:
     assert raised.value.reason_code == ReasonCode.MALFORMED_PACKET
 
 
+def test_no_packet_of_any_version_begins_with_0() -> None:
+    framer = Framer(100)
+    framer.feed(b"\0\0")
+    with pytest.raises(MalformedPacket):
+        next_frame(framer)
+
+
 def test_an_error_comes_after_the_packets_before_it() -> None:
     framer = Framer(100)
     framer.feed(b"\xc0\x00\xd0\x00\x30\xff\xff\xff\xff")

@@ -68,6 +68,12 @@ def barrier(receivers: int = 1) -> Barrier:
     return made
 
 
+def test_what_all_have_acknowledged_waits_for_no_batch() -> None:
+    output, settled = Output(), barrier(0)
+    output.append(b"a", 1, settled)
+    assert taken(output, 0) == b"a"
+
+
 def test_the_last_settlement_is_told_once() -> None:
     told: list[int] = []
     promised = barrier(3)

@@ -75,6 +75,12 @@ def test_what_is_no_batch_of_this_topic_is_an_error(data: bytes) -> None:
         stored_publication(data, "a/b", mqtt5=True)
 
 
+def test_properties_are_read_back() -> None:
+    data = encode(Publish("a/b", b"x", properties=DESCRIBED), MQTT_5)
+    found = stored_publication(data, "a/b", mqtt5=True)
+    assert (found.properties.fields.content_type, found.packets.data) == ("t", data)
+
+
 def test_packets_of_several_topics_are_read_back() -> None:
     topics = ["a/b", "t", "a/b", "x" * 200]
     data = b"".join(

@@ -45,6 +45,12 @@ def test_it_is_full_by_number_or_by_memory() -> None:
     assert memory.bytes == 0
 
 
+def test_those_are_new_that_are_neither_known_nor_named_twice() -> None:
+    incoming = Incoming(20, QueueMemory())
+    incoming.add(7)
+    assert [incoming.fresh(each) for each in ([3, 1], [3, 1, 3], [5, 7, 9])] == [2, 2, 1]
+
+
 def test_identifiers_that_rise_are_released_from_the_front() -> None:
     memory = QueueMemory()
     incoming = Incoming(20, memory)

@@ -190,10 +190,14 @@ def is_deterministic(item: pytest.Item) -> bool:
 
 
 def is_measured(item: pytest.Item) -> bool:
-    """Return whether the lines that a test reaches count."""
+    """Return whether the lines that a test reaches count.
+
+    Those of the core that random examples reach do not: another run would reach others.
+    """
     if _folder(item) in UNMEASURED or SECOND_LOOP in item.nodeid:
         return False
-    return item.get_closest_marker("uncovered") is None
+    is_random = item.get_closest_marker("hypothesis") and _folder(item) in DETERMINISTIC
+    return not is_random and item.get_closest_marker("uncovered") is None
 
 
 def _folder(item: pytest.Item) -> str:

@@ -208,3 +208,20 @@ def test_beyond_the_bound_a_subscribe_waits_for_its_own_replays(harness: Harness
     assert most == 1
     assert topics([each for each in found if isinstance(each, Publish)]) == names * 3
     assert found.index(PingResp()) >= 2 * len(names)  # behind the SUBSCRIBE, whose last goes on
+
+
+def test_a_new_message_sends_the_one_before_only_to_those_who_wait_for_its_topic(
+    harness: Harness,
+) -> None:
+    names = retain(harness, 3 * TURN)
+    harness.publish("last", b"old", retain=True)
+    everything, others = harness.connect("a"), harness.connect("b")
+    everything.subscribe("#")
+    others.subscribe("r/#")
+    assert harness.broker.replays.count == 2
+    assert topics(everything.take()) == names[:TURN]
+    harness.publish("last", b"new")
+    assert topics(everything.take()) == ["last", "last"]
+    turns(harness)
+    assert topics(everything.take()) == names[TURN:]
+    assert topics(others.take()) == names

@@ -4,8 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.mqtt.codec.packet_codec import READERS, check_first_byte, decode, encode
-from gateway.mqtt.errors import MalformedPacket, MqttError
+from gateway.mqtt.codec.packet_codec import (
+    PROXY_HEADERS,
+    READERS,
+    check_first_byte,
+    check_first_packet,
+    decode,
+    encode,
+)
+from gateway.mqtt.errors import MalformedPacket, MqttError, ProtocolError
 from gateway.mqtt.packets import MQTT_5, Connect, Packet, PacketType
 from tests.mqtt.cases.case import MalformedCase, PacketCase
 from tests.mqtt.framed import body_of
@@ -63,6 +70,12 @@ def test_a_malformed_packet_is_refused(case: MalformedCase, version: int) -> Non
 def test_a_publish_of_qos_3_is_malformed_before_its_length_is_known() -> None:
     with pytest.raises(MalformedPacket):
         check_first_byte(0x36, MQTT_5)
+
+
+@pytest.mark.parametrize("head", [b"PROXY TCP4 ", PROXY_HEADERS[1]])
+def test_a_proxy_s_header_before_connect_is_named(head: bytes) -> None:
+    with pytest.raises(ProtocolError, match="proxy_protocol is not supported at this listener"):
+        check_first_packet(head[0], head + b"more")
 
 
 def test_the_cases_know_every_packet_type_in_every_version() -> None:

@@ -49,8 +49,12 @@ MATCHES_OF_SHARED = [
 @table(("topic_filter", "topics"), MATCHES_OF_SHARED)
 def test_match_where_topics_share_levels(topic_filter: str, topics: list[str]) -> None:
     for order in (SHARED, SHARED[::-1]):
-        found = [each.topic for each in kept(*order).find(topic_filter, 0.0)]
-        assert sorted(found) == sorted(topics)
+        messages = kept(*order)
+        for found in (
+            messages.find(topic_filter, 0.0),
+            messages.read(topic_filter, messages.log.open(), len(order), 0.0),
+        ):
+            assert sorted(each.topic for each in found) == sorted(topics)
         assert [topic for topic in SHARED if matches(topic_filter, topic)] == topics
 
 
@@ -61,6 +65,15 @@ def test_an_empty_payload_removes_and_gives_everything_back() -> None:
     assert retained.get("a/b") is not None
     assert retained.set(message("a/b"))
     assert (len(retained), retained.bytes) == (0, 0)
+
+
+def test_what_is_not_there_is_neither_removed_nor_renewed() -> None:
+    retained = kept("a")
+    assert retained.set(message("b"))
+    assert len(retained) == 1
+    retained.log.renew("b")
+    assert retained.log.pop("b") is None
+    assert retained.get("a") is not None
 
 
 def test_full_by_bytes_refuses_and_keeps_the_last_message() -> None:

@@ -29,6 +29,11 @@ def test_words_hold_what_a_set_would(numbers: list[int]) -> None:
     assert (word, held.memory()) == (0, 0)
 
 
+def test_nothing_is_held() -> None:
+    held = HeldNumbers()
+    assert (held.first(0, 0), held.count(0), gathered(held, 0)) == (-1, 0, [])
+
+
 def test_places_of_lists_are_used_again() -> None:
     held = HeldNumbers()
     words = [held.including(held.including(0, number), number + 1) for number in (0, 10, 20)]
