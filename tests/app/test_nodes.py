@@ -52,6 +52,7 @@ async def test_what_the_command_says_is_told(monkeypatch: pytest.MonkeyPatch) ->
     assert lender.lent == ports
 
 
+@pytest.mark.uncovered
 @pytest.mark.micropython
 def test_a_client_updates_a_node(tmp_path: Path) -> None:
     micropython = find()

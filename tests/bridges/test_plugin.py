@@ -78,6 +78,7 @@ async def test_its_bridge_runs(tmp_path: Path, site: dict[str, str]) -> None:
     assert bytes(packet.payload).startswith(b'{"value":42')
 
 
+@pytest.mark.uncovered
 def test_its_mistakes_and_its_description_come_from_the_declaration(
     tmp_path: Path, site: dict[str, str]
 ) -> None:

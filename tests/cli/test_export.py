@@ -37,6 +37,7 @@ def start(folder: Path) -> GatewayProcess:
     return GatewayProcess(folder, (folder / "gateway.toml").read_text()).start()
 
 
+@pytest.mark.uncovered
 def test_a_gateway_moves(tmp_path: Path) -> None:
     old, new, archive = tmp_path / "old", tmp_path / "new", tmp_path / "barn.tar.gz"
     old.mkdir()

@@ -151,6 +151,7 @@ def test_what_a_variable_of_the_service_sets_is_told(
     assert "does a variable of its service set the rules?" in done.stdout
 
 
+@pytest.mark.uncovered
 def test_what_is_wrong_is_told_in_one_line(
     gateway: GatewayProcess, tidegate: Command, tmp_path: Path
 ) -> None:

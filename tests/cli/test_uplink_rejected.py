@@ -60,6 +60,7 @@ def closes_or_refuses(talk: Talk, publish: Publish) -> None:
         talk.take(publish)
 
 
+@pytest.mark.uncovered
 async def test_rejected_messages_can_be_seen_sent_again_and_dropped(
     tmp_path: Path, tidegate: Command, fleet: ScriptedFleet
 ) -> None:

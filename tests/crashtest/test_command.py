@@ -10,6 +10,7 @@ from gateway.cli.main import main
 from tests.support.processes.crash_gateway import ForkedGateway
 
 
+@pytest.mark.uncovered
 def test_it_says_what_is_promised_what_was_compared_and_what_was_not_tested(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -158,6 +158,7 @@ def test_a_version_that_fails_is_taken_back(board: StandInBoard, other_main: lis
     assert not install(board).changed
 
 
+@pytest.mark.uncovered
 def test_a_sensor_that_does_not_answer_is_no_first_reading(board: StandInBoard) -> None:
     """Of a first version it is told, a new one is taken back for it."""
     wired = {"driver": "bme280", "sda": 4, "scl": 5}

@@ -49,6 +49,7 @@ def busy(bench: Bench, second: int) -> None:
             bench.hear(f"sensors/n{number % 6}/{'th'[number // 6]}", value)
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize("digit", ["1", "2", "4"])
 def test_bytes_written_a_second(digit: str) -> None:
     bench, palette = Bench(), Palette(_colours(TIDE.to_color_system().generate()))
@@ -118,6 +119,7 @@ def test_a_flood_that_cannot_be_thinned_out_is_left() -> None:
     assert len(bench.client.subscribed) == count
 
 
+@pytest.mark.uncovered
 def test_many_topics_cost_the_gateway_one_short_answer_in_two_seconds() -> None:
     """Once all are known; those that are not in view are shown as old, not as silent."""
     bench = Bench()

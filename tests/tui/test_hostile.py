@@ -66,11 +66,13 @@ def bench_of(change: Callable[[object], object]) -> Bench:
     return bench
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize("keys", every_view(), ids="-".join)
 def test_hostile_texts_on_every_view(keys: tuple[str, ...]) -> None:
     shown(bench_of(lambda value: TEXT if isinstance(value, str) else value), keys)
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize("value", VALUES, ids=lambda value: repr(value)[:20])
 def test_values_of_another_kind_on_every_view(value: object) -> None:
     """As a gateway of another version may send them, or none that we know."""

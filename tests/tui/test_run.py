@@ -54,6 +54,7 @@ def terminal(gateway: int) -> Iterator[Terminal]:
     opened.close()
 
 
+@pytest.mark.uncovered
 def test_a_session_with_a_real_gateway(gateway: int, terminal: Terminal) -> None:
     terminal.read_until("barn")
     terminal.read_until("uplink")
@@ -72,6 +73,7 @@ def test_a_session_with_a_real_gateway(gateway: int, terminal: Terminal) -> None
     assert terminal.end() == 0
 
 
+@pytest.mark.uncovered
 def test_a_terminal_that_has_ended_ends_the_command(gateway: int) -> None:
     """Also where nobody tells it by a signal, as under nohup."""
     hangup = signal.signal(signal.SIGHUP, signal.SIG_IGN)
@@ -112,6 +114,7 @@ def busy(port: int) -> Iterator[None]:
         client.loop_stop()
 
 
+@pytest.mark.uncovered
 def test_a_key_is_answered_on_a_slow_line_of_a_busy_gateway(gateway: int) -> None:
     """At 2,400 bytes a second within half a second, also while the screen before is written."""
     keys = (("4", "[4 Queues"), ("?", "keys and signs"), ("1", "[1 Now"), ("2", "[2 Topics"))
@@ -131,6 +134,7 @@ def test_a_key_is_answered_on_a_slow_line_of_a_busy_gateway(gateway: int) -> Non
     opened.close()
 
 
+@pytest.mark.uncovered
 def test_a_terminal_that_does_not_say_where_its_cursor_is(gateway: int) -> None:
     opened = Terminal([*TIDEGATE, "tui", f"mqtt://127.0.0.1:{gateway}"], answers=False)
     opened.read_until("● up")

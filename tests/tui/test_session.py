@@ -483,6 +483,7 @@ def told(bench: Bench) -> tuple[object, ...]:
     )  # fmt: skip
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize("keys", every_view(), ids="-".join)
 def test_every_key_that_the_help_lists_does_something(keys: tuple[str, ...]) -> None:
     here = at_view(keys)

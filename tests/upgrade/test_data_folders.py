@@ -66,6 +66,7 @@ def test_the_newest_folder_has_every_kind_of_state(tmp_path: Path) -> None:
     assert {name for name, count in rows.items() if not count} == set(EMPTY)
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_everything_is_found_again(
     version: str, tmp_path: Path, gateway: GatewayProcess, fleet: FleetBroker

@@ -55,6 +55,7 @@ def _filled(text: str, values: dict[str, str]) -> str:
     return text
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize("name", NAMES)
 def test_the_result_passes_the_check_and_starts(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], authority: Authority, name: str
