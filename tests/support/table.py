@@ -82,7 +82,9 @@ def _case(names: Sequence[str], row: Any, index: int, ids: Any) -> Case:
         if row.marks:
             raise ValueError(f"{row}: a case of a table has no marks of its own")
     values = dict(zip(names, parameters.values, strict=True))
-    return Case(str(parameters.id or _name(values, index, ids)), values)
+    name = str(parameters.id or _name(values, index, ids))
+    # a worker reports it in UTF-8, which half of a surrogate pair has none in
+    return Case(name.encode(errors="backslashreplace").decode(), values)
 
 
 def _is_row(row: Any, names: Sequence[str]) -> bool:
