@@ -49,8 +49,8 @@ TAKEN = frozenset(
 
 ROWS_AT_ONCE = 5_000_000
 DAYS_AT_ONCE = 100
-"""Rows and days of which readings are made at once, at least one day: what a task may have of one
-sensor, and the files that it may write."""
+"""Rows and days that are made at once, at least one day: what a task may have of one sensor or
+gateway, and the files that it may write."""
 
 
 def create(root: Path) -> None:
@@ -178,7 +178,9 @@ class _Silver:
 
 
 def _make_days(silver: _Silver, dates: list[date], quarantined: Quarantined) -> None:
-    silver.make(("gateway_day", "node_day"), dates, Days(quarantined), dates)
+    for portion in silver.portions(dates):
+        own = {key: reasons for key, reasons in quarantined.items() if key[1] in portion}
+        silver.make(("gateway_day", "node_day"), portion, Days(own), portion)
 
 
 def _make_readings(

@@ -238,6 +238,9 @@ def test_values_hold_until_the_next_one_over_hours_and_days(
     run(tmp_path)
     make(tmp_path, spark, NOW, NOW, 1, 2)
     check(tmp_path, reads, NOW)
+    days = table_rows(tmp_path, "gateway_day")
+    assert sum(day["rows"] for day in days) == len(reads)
+    assert len({day["date"] for day in days}) == len(days) == 5
     minutes = table_rows(tmp_path, "readings_1m")
     (odd,) = (row for row in minutes if row["quantity"] == "odd" and row["count"])
     states = dict(odd["states"])
