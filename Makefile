@@ -16,7 +16,7 @@ PIPELINE := $(VENV)/.pipeline
 DEVELOP := $(VENV)/.develop
 # Much of what tests do is to wait. A test that ran out of time would have no limit the second time.
 WORKERS := $(shell expr 3 \* $$(nproc))
-SIDE_BY_SIDE := pytest -q -p no:cacheprovider --workers $(WORKERS) --reruns 1 --rerun-except Timeout --timeout 300
+SIDE_BY_SIDE := pytest -q -p no:cacheprovider -n $(WORKERS) --reruns 1 --rerun-except Timeout --timeout 300
 # What tests reach of it whole; of the rest, nine tenths.
 CORE := gateway/mqtt/*,gateway/session/*,gateway/routing/*,gateway/broker/*
 # For each of the three fuzz targets.
@@ -90,7 +90,7 @@ check-types:
 check-cython:
 	TIDEGATE_CYTHON=require $(BIN)/python setup.py --quiet translate
 
-# It also compiles them, which `make test` would do else.
+# It also compiles them, which each worker of `make test` would do else.
 check-tests:
 	@found=$$($(BIN)/pytest -qq -p no:cacheprovider --collect-only) || { echo "$$found" | tail -40; exit 1; }
 
@@ -114,7 +114,7 @@ fuzz: $(DEVELOP) ## random bytes for FUZZ_SECONDS, then the property tests with 
 	@TIDEGATE_CYTHON=off tools/setup.sh install serial,regex,modbus,ble,tui,flash,websocket,pipeline "dev fuzz"
 	$(BIN)/python fuzz/run.py $(FUZZ_SECONDS)
 	HYPOTHESIS_PROFILE=fuzz $(BIN)/pytest tests/fuzz tests/mqtt tests/routing tests/session tests/bridges --timeout 3600
-	HYPOTHESIS_PROFILE=deep $(BIN)/pytest tests -m hypothesis --workers $(WORKERS) --timeout 3600
+	HYPOTHESIS_PROFILE=deep $(BIN)/pytest tests -m hypothesis -n $(WORKERS) --timeout 3600
 
 mutants: $(DEVELOP) ## change modules that changed lately, MUTANTS times; show what no test notices
 	@TIDEGATE_CYTHON=off tools/setup.sh install serial,tui,websocket,pipeline "dev mutants"
@@ -125,7 +125,7 @@ crashtest: $(DEVELOP) ## kill gateways CRASH_ROUNDS times, by signal and at thei
 	@tools/setup.sh system
 	TIDEGATE_CRASH_ROUNDS=$(CRASH_ROUNDS) $(BIN)/pytest tests/crash tests/storage/engine/test_failing_calls.py \
 		tests/uplink/landing/test_failing_calls.py --timeout 7200
-	TIDEGATE_PAGE_STRIDE=1 TIDEGATE_SCHEMA_STRIDE=7 TIDEGATE_LIVES=5000 TIDEGATE_JUDGE=2000 $(BIN)/pytest --workers $(WORKERS) tests/judge \
+	TIDEGATE_PAGE_STRIDE=1 TIDEGATE_SCHEMA_STRIDE=7 TIDEGATE_LIVES=5000 TIDEGATE_JUDGE=2000 $(BIN)/pytest -n $(WORKERS) tests/judge \
 		tests/storage/engine/test_any_damage.py tests/storage/sessions/test_session_journal_model.py tests/salvage --timeout 7200
 
 hostile: $(DEVELOP) ## attack gateways as large as tests/hostile says; writes docs/robustness.md

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, settings
 
 from tests.support.compiled import not_compiled, stale
 from tests.support.requirements import LeftOut
-from tests.support.side_by_side import WORKERS, SideBySide
+from tests.support.side_by_side import SideBySide
 
 # No deadline: the machine may be a small board, and busy.
 settings.register_profile("dev", max_examples=50, stateful_step_count=30, deadline=None)
@@ -29,10 +29,6 @@ settings.register_profile(
 settings.register_profile("deep", LONG, max_examples=500)
 settings.register_profile("fuzz", LONG, max_examples=50_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
-
-
-def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption(WORKERS, type=int, default=0, help="run tests in so many processes")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -76,7 +76,7 @@ def test_what_is_missing_is_told_once_with_the_way_to_get_it(project: Path) -> N
     assert run(project, "/nowhere") == (0, told)
     demanded = "TIDEGATE_TESTS=all: nothing may be left out that can be installed"
     assert run(project, "/nowhere", "all") == (1, [*told, demanded])
-    assert run(project, "/nowhere", "all", "--workers", "2") == (1, [*told, demanded])
+    assert run(project, "/nowhere", "all", "-n", "2") == (1, [*told, demanded])
     assert run(project, "/nowhere", "all", "-k", "test_for_hours") == (0, told[-1:])
 
 

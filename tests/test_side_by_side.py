@@ -53,8 +53,8 @@ def test_upset(number):
 """
 
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-PLUGINS = ("-p", "rerunfailures")
-"""The one that is tested; the others take most of a start's time."""
+PLUGINS = ("-p", "xdist", "-p", "rerunfailures")
+"""Those that are tested; the others take most of a start's time."""
 
 AGAIN = "FAILED ONCE, RUN ONCE MORE: tests/{}/test_few.py::test_upset[{}]"
 
@@ -83,7 +83,7 @@ def add(project: Path, folder: str, called: str, count: int = 1, failures: int =
 
 def run(project: Path, *more: str, wanted: str = "all") -> tuple[int, str]:
     """Return the status and the output of a run with two workers."""
-    arguments = ["-q", *PLUGINS, "--workers", "2", "--reruns", "1", *more]
+    arguments = ["-q", *PLUGINS, "-n", "2", "--reruns", "1", *more]
     done = subprocess.run(
         [sys.executable, "-m", "coverage", "run", "--parallel-mode", "-m", "pytest", *arguments],
         cwd=project,
@@ -161,36 +161,6 @@ def test_rows_that_fail_are_told_and_how_far_the_run_is(
     assert "FAILED ONCE, RUN ONCE MORE: tests/crash/test_rows.py::test_with_rows" in output
     assert [f"[row {number}]" in output for number in range(3)] == [True, False, True]
     assert "[100%]" in output
-
-
-ENDS = """
-import os
-
-import pytest
-
-@pytest.mark.parametrize("number", range(4))
-def test_ends(number, tmp_path):
-    (tmp_path / "file").write_text("of one worker")
-    if number == 1:
-        os._exit(7)
-"""
-
-
-def test_a_test_that_ends_its_worker_fails_and_those_after_it_run(project: Path) -> None:
-    (project / "tests/crash/test_ends.py").write_text(ENDS)
-    status, output = run(project)
-    assert status == 1
-    assert "it ended its worker, with status 7" in output
-    assert "1 failed, 5 passed" in output
-
-
-def test_the_first_failure_stops_all_workers_where_that_is_wanted(project: Path) -> None:
-    add(project, "mqtt", "core", count=20, failures=1)
-    add(project, "session", "core", count=20, failures=1)
-    status, output = run(project, "--maxfail=1")
-    assert status == 1, output
-    assert "stopping after 1 failures" in output
-    assert "internal error" not in output.lower()
 
 
 def test_all_that_share_a_java_have_one_worker() -> None:

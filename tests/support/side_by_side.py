@@ -2,15 +2,17 @@
 
 import gc
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from typing import Any
 from zlib import crc32
 
 import pytest
 from coverage import Coverage
 from coverage.config import CoverageConfig
+from pytest_rerunfailures import StatusDB
+from xdist.scheduler import LoadFileScheduling
 
 from tests.support.processes.fork_server import MEASURED
-from tests.support.workers import Workers
 
 DETERMINISTIC = ("mqtt", "session", "routing", "broker", "conformance")
 """Folders whose tests ask no clock and nobody else: one that fails there is a defect at once."""
@@ -85,8 +87,17 @@ SECOND_LOOP = "[asyncio"
 MOST_REPEATED = 3
 """Tests that may pass in a second run: a machine that is busy upsets few of them at a time."""
 
-WORKERS = "--workers"
-"""The option that says how many processes run tests."""
+IMPORTING = "gw0"
+"""The worker that measures while modules are imported: in the others they do the same."""
+
+
+class Scheduler(LoadFileScheduling):  # type: ignore[misc]  # xdist ships no types
+    """Gives the tests of a file to one worker, unless they are SPREAD, and all that run Spark."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        if nodeid.startswith(SPARK):
+            return "spark"
+        return nodeid if nodeid.startswith(SPREAD) else str(super()._split_scope(nodeid))
 
 
 class SideBySide:
@@ -94,24 +105,40 @@ class SideBySide:
 
     def __init__(self, config: pytest.Config) -> None:
         self._strict = os.environ.get("TIDEGATE_TESTS") == "strict"
-        self._workers: int = config.getoption(WORKERS)
-        self._parent = os.getpid()
+        self._worker = hasattr(config, "workerinput")
         self._repeated: dict[str, None] = {}
         self._process_coverage = os.environ.get(MEASURED, "")
         self._coverage = Coverage.current() if self._process_coverage else None
-        if self._process_coverage:
-            self._process_coverage = reached_alone(self._process_coverage)
-            os.environ[MEASURED] = self._process_coverage
+        if self._process_coverage and not self._worker:
+            os.environ[MEASURED] = reached_alone(self._process_coverage)
+        if self._coverage and not self._worker and config.getoption("numprocesses", None):
+            self._coverage.stop()  # nothing is tested here: workers do that
         self._measuring = True
         if self._strict and hasattr(config.option, "reruns"):
             config.option.reruns = 0
+        if self._worker and os.environ.get("PYTEST_XDIST_WORKER") != IMPORTING:
+            self._measure(False)
         gc.disable()  # what is collected stays
+
+    def pytest_sessionstart(self, session: pytest.Session) -> None:
+        """Have rerunfailures not note each test in case its worker dies.
+
+        It writes twice to a socket and then reads, so that TCP waits 40 ms.
+        """
+        if self._worker and hasattr(session.config, "failures_db"):
+            session.config.failures_db.sock.close()
+            session.config.failures_db = StatusDB()
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> LoadFileScheduling:
+        config.option.loadscopereorder = False  # they stand in the order of `_turn`
+        return Scheduler(config, log)
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         for item in items:
             if is_deterministic(item):
                 item.add_marker(pytest.mark.flaky(reruns=0))
-        if self._workers:
+        if self._worker:
             items.sort(key=_turn)
 
     def pytest_collection_finish(self) -> None:
@@ -120,16 +147,9 @@ class SideBySide:
         gc.freeze()
         gc.enable()
 
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
-        if not self._workers or session.testsfailed or session.config.option.collectonly:
-            return None  # pytest does it
-        self._measure(False)
-        groups: dict[str, list[int]] = {}
-        for place, item in enumerate(session.items):
-            groups.setdefault(_group(item.nodeid), []).append(place)
-        Workers(session, list(groups.values())).run(self._workers)
-        return True
+    @pytest.hookimpl(wrapper=True)
+    def pytest_report_to_serializable(self) -> Generator[None, Any, Any]:
+        return _sendable((yield))
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
@@ -142,13 +162,11 @@ class SideBySide:
             self._repeated[report.nodeid] = None
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        if os.getpid() != self._parent:  # a worker
-            if self._coverage is not None:
-                self._measure(False)
-                self._coverage.save()
-            return
         gc.unfreeze()  # libraries complain at exit of what cannot be freed
-        if len(self._repeated) > MOST_REPEATED:
+        if self._worker and self._coverage is not None:  # it is not left the time at its end
+            self._measure(False)
+            self._coverage.save()
+        elif len(self._repeated) > MOST_REPEATED:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
@@ -204,13 +222,6 @@ def _folder(item: pytest.Item) -> str:
     return item.nodeid.split("/")[1] if item.nodeid.count("/") > 1 else ""
 
 
-def _group(nodeid: str) -> str:
-    """Return what the tests have in common that one worker runs: their file or their Java."""
-    if nodeid.startswith(SPARK):
-        return "spark"
-    return nodeid if nodeid.startswith(SPREAD) else nodeid.partition("::")[0]
-
-
 def _turn(item: pytest.Item) -> tuple[int, int]:
     """Return what orders tests: nothing long is left for the end, and folders are mixed.
 
@@ -219,3 +230,14 @@ def _turn(item: pytest.Item) -> tuple[int, int]:
     file = item.nodeid.partition("::")[0]
     is_slow = item.get_closest_marker("slow") is not None
     return (0 if item.nodeid.startswith(LONG) else 1 if is_slow else 2), crc32(file.encode())
+
+
+def _sendable(value: Any) -> Any:
+    """Return a report's data with escapes for what no text may hold, such as half a character."""
+    if isinstance(value, str):
+        return value.encode(errors="backslashreplace").decode()
+    if isinstance(value, dict):
+        return {key: _sendable(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):  # the reason of a skip is in a tuple
+        return type(value)(map(_sendable, value))
+    return value
