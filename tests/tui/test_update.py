@@ -116,14 +116,15 @@ def answer(bench: Bench, *texts: str) -> None:
 
 @pytest.mark.micropython
 def test_a_new_board_is_flashed_from_the_screen(
-    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    bench: Bench, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A real MicroPython behind a pseudo-terminal in place of the board."""
-    monkeypatch.setenv("HOME", str(tmp_path))
+    folder = tmp_path_factory.mktemp("b")  # its path stands in one line of a dialogue
+    monkeypatch.setenv("HOME", str(folder))
     program = find()
     assert program is not None
-    board = StandInBoard(tmp_path, program)
-    settings = tmp_path / "barn1.toml"
+    board = StandInBoard(folder, program)
+    settings = folder / "barn1.toml"
     bars: set[str] = set()
 
     def done() -> bool:

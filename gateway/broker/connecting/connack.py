@@ -113,8 +113,9 @@ def _accept(
     )
     session.attach(client.connection, packet.properties.receive_maximum or MAXIMUM_PACKET_ID)
     client.session = session
-    longer = len(session.granted.prefix.encode())
-    client.connection.framer.maximum_packet_size = state.packet_size(client.info) + longer
+    client.connection.framer.maximum_packet_size = state.packet_size(client.info)
+    if session.granted.prefix:  # which the client does not send; adding 0 makes an int for each
+        client.connection.framer.maximum_packet_size += len(session.granted.prefix.encode())
     _allow_aliases(state, client.connection, packet)
     client.keep_alive = _keep_alive(client, packet)
     state.clients[session.client_id] = client

@@ -1,11 +1,12 @@
 """The uplink against a real Mosquitto that dies and comes back."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest
 
 import gateway.uplink.fleet.fleet as fleet_module
+from gateway.storage.outbox.row import OutboxRow, Outcome
 from tests.support.disk.storage import Store, until
 from tests.support.fleet.fleet_collector import FleetCollector, Received
 from tests.support.fleet.uplinks import (
@@ -61,19 +62,30 @@ def _expected(last: int) -> set[tuple[str, str, int]]:
 async def test_a_broker_killed_during_a_drain_loses_nothing(
     store: Store, mosquitto: Mosquitto, collector: FleetCollector
 ) -> None:
+    ended: list[tuple[str, str, int]] = []
+
+    def note(rows: Sequence[OutboxRow], outcome: Outcome, reason: str) -> None:
+        ended.extend((EPOCH, row.stream, row.seq) for row in rows)
+
+    store.outbox.on_outcome.append(note)
     _add_in_two_streams(store, 1, 1_000)
     await store.settle()
-    async with running(store, uplink_settings(mosquitto.port)):
+    async with running(store, uplink_settings(mosquitto.port)) as uplink:
         await until(lambda: store.outbox.rows < 1_500, 60)
-        mosquitto.save()  # what it has acknowledged up to here is with it, or with the collector
+        mosquitto.save()
+        saved = len(ended)
         mosquitto.freeze()
         mosquitto.kill()
         before = store.outbox.rows
+        await until(lambda: uplink.state != "connected")
+        # what it acknowledged between its save and its end may be lost with it
+        unsaved = set(ended[saved:])
         mosquitto.start()
         await until(lambda: store.outbox.rows == 0, 60)
-        await until(lambda: len(_names(collector.data)) == 2_000, 60)
+        await until(lambda: _expected(1_000) - _names(collector.data) <= unsaved, 60)
     assert 0 < before < 2_000
-    assert _names(collector.data) == _expected(1_000)
+    assert len(unsaved) < 500, "most of it is held to be there"
+    assert _names(collector.data) <= _expected(1_000)
 
 
 async def test_a_frozen_broker_is_left_and_found_again(
