@@ -225,11 +225,10 @@ def _note(
         memory.note_mixed(publication, first, count)
         return
     last = first + count
-    ends = packets.starts[first + 1 : last + 1]
-    if last == packets.count:
-        ends = [*ends, len(packets.data)]
+    ends = [*packets.starts[first + 1 : last + 1], len(packets.data)]  # perhaps one too many
     place = first
-    for one, offset, end in zip(joined[first:last], packets.offsets[first:last], ends, strict=True):
+    joining = zip(joined[first:last], packets.offsets[first:last], ends, strict=False)
+    for one, offset, end in joining:
         topic = one.remembered
         if topic is None:
             one.remembered = memory.note_mixed(publication, place, 1)

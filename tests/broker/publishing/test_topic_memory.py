@@ -45,6 +45,17 @@ def test_messages_that_come_together_are_counted_each_to_its_topic() -> None:
     }
 
 
+def test_topics_that_alternate_have_each_its_last_message() -> None:
+    on = On()
+    for number in range(3):
+        names = ("a", "b", "a", "$x") if number == 1 else ("a", "b", "a")
+        on.publish(*[(name, b"%d%d" % (number, place)) for place, name in enumerate(names)])
+    found = {
+        name: (topic.count, topic.payload, topic.bytes) for name, topic in on.memory.topics.items()
+    }
+    assert found == {b"\x00\x01a": (6, b"22", 12), b"\x00\x01b": (3, b"21", 6)}
+
+
 def test_a_large_payload_is_cut_and_does_not_keep_its_packet() -> None:
     on = On()
     for size in (300, 100_000):
