@@ -39,9 +39,9 @@ def plugged_in(devices: Path = Path("/dev")) -> list[str]:
 
 def firmware(*words: str) -> list[str]:
     """Return a command of `tidegate firmware`."""
-    beside = Path(sys.argv[0]).with_name("tidegate")
-    program = str(beside) if beside.exists() else shutil.which("tidegate") or "tidegate"
-    return [program, "firmware", *words]
+    beside = [Path(each).with_name("tidegate") for each in (sys.argv[0], sys.executable)]
+    program = next((str(each) for each in beside if each.exists()), None)
+    return [program or shutil.which("tidegate") or "tidegate", "firmware", *words]
 
 
 def update_command(port: str) -> list[str]:

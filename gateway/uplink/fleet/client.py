@@ -503,8 +503,8 @@ class FleetClient:
 
     def _lost(self, reason: str, end: End) -> None:
         if self.limits is None:
-            text = "the connection ended before CONNACK"
-            self._fail(f"{text}: {reason}" if reason else f"{text} ({self._doubts()})", end)
+            why = f": {reason}" if reason else ""
+            self._fail(f"the connection ended before CONNACK{why} ({self._doubts()})", end)
         elif end is End.CLOSED:
             self._fail(
                 f"the connection to the fleet's broker is lost: it was closed without a reason"
