@@ -7,7 +7,6 @@ from gateway.app.parts import Core, Run
 from gateway.app.query.clients import in_order
 from gateway.app.responder import Answer, Request, RequestError, Responder
 from gateway.broker.publishing.topic_memory import LENGTH, PAYLOAD_BYTES, Topic, TopicMemory
-from gateway.mqtt.codec.fields import write_string
 from gateway.mqtt.errors import MqttError
 from gateway.mqtt.topics import check_topic_filter, split_shared, topic_matches
 
@@ -77,7 +76,7 @@ class TopicQueries:
         return await request.page(names, self._row)
 
     def _row(self, name: str) -> dict[str, object] | None:
-        topic = self._memory.topics.get(write_string(name))
+        topic = self._memory.find(name)
         if topic is None:
             return None
         topic.read()

@@ -28,7 +28,7 @@ cdef Py_ssize_t _retained_capacity(
     State state, Publication publication, Py_ssize_t first, Py_ssize_t most) except -1
 
 @cython.locals(
-    packets=PacketBatch, joined=list, aligned=bint, last=Py_ssize_t, place=Py_ssize_t,
+    packets=PacketBatch, joined=list, chosen=list, topics=list, aligned=bint, last=Py_ssize_t, place=Py_ssize_t,
     one=TopicAdmission, offset=Py_ssize_t, end=Py_ssize_t, topic=Topic)
 cdef _note(
     State state, TopicMemory memory, Publication publication, Py_ssize_t first, Py_ssize_t count,

@@ -225,18 +225,21 @@ def _note(
         memory.note_mixed(publication, first, count)
         return
     last = first + count
+    chosen = joined[first:last]
+    topics = [one.remembered for one in chosen if one.remembered is not None]
+    if len(topics) < count:
+        # a new topic may evict one of these: their topics are known only once all are stored
+        memory.note_mixed(publication, first, count)
+        for one in chosen:
+            one.remembered = memory.find(one.topic)
+        return
     ends = [*packets.starts[first + 1 : last + 1], len(packets.data)]  # perhaps one too many
     place = first
-    joining = zip(joined[first:last], packets.offsets[first:last], ends, strict=False)
-    for one, offset, end in joining:
-        topic = one.remembered
-        if topic is None:
-            one.remembered = memory.note_mixed(publication, place, 1)
-        else:
-            topic.last = publication
-            topic.place = place
-            topic.count += 1
-            topic.bytes += end - offset
+    for topic, offset, end in zip(topics, packets.offsets[first:last], ends, strict=False):
+        topic.last = publication
+        topic.place = place
+        topic.count += 1
+        topic.bytes += end - offset
         place += 1
 
 

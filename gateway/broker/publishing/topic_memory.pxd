@@ -41,6 +41,6 @@ cdef class TopicMemory:
     @cython.locals(packets=PacketBatch, topics=dict, arrived=double, data=bytes, large=bint,
                    last=Py_ssize_t, place=Py_ssize_t, start=Py_ssize_t, offset=Py_ssize_t,
                    end=Py_ssize_t, body=Py_ssize_t, name=bytes, topic=Topic)
-    cpdef Topic note_mixed(self, Publication publication, Py_ssize_t first, Py_ssize_t count)
+    cpdef note_mixed(self, Publication publication, Py_ssize_t first, Py_ssize_t count)
     @cython.locals(topic=Topic)
     cdef Topic _topic(self, bytes name, double arrived)

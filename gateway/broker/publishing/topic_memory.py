@@ -4,6 +4,7 @@ import heapq
 from collections.abc import Callable, Iterator
 
 from gateway.counters import Counters
+from gateway.mqtt.codec.fields import write_string
 from gateway.mqtt.publication import Publication, body_start
 
 PAYLOAD_BYTES = 256
@@ -117,6 +118,10 @@ class TopicMemory:
         self.maximum = 0
         self.topics: dict[bytes, Topic] = {}
 
+    def find(self, topic: str) -> Topic | None:
+        """Return a topic, None if it is not stored."""
+        return self.topics.get(write_string(topic))
+
     def limit(self, maximum: int) -> None:
         """Store this many topics from now on."""
         self.maximum = maximum
@@ -138,15 +143,14 @@ class TopicMemory:
                 topic.read()
         return topic
 
-    def note_mixed(self, publication: Publication, first: int, count: int) -> Topic | None:
-        """Store messages of several topics; return that of the last, None if it is not stored."""
+    def note_mixed(self, publication: Publication, first: int, count: int) -> None:
+        """Store messages of several topics."""
         packets, topics, arrived = publication.packets, self.topics, publication.arrived
         data, place = packets.data, first - 1
         large = len(data) > _MAXIMUM_HELD
         last = first + count
-        topic = None
-        starts, offsets = packets.starts[first : last + 1], packets.offsets[first:last]
-        ends = [*starts[1:], len(data)] if last == packets.count else starts[1:]
+        starts, offsets = packets.starts[first:last], packets.offsets[first:last]
+        ends = [*packets.starts[first + 1 : last + 1], len(data)]  # perhaps one too many
         for start, offset, end in zip(starts, offsets, ends, strict=False):
             place += 1
             body = start + 2
@@ -161,7 +165,6 @@ class TopicMemory:
             topic.bytes += end - offset
             if large:
                 topic.read()
-        return topic
 
     def sweep(self) -> Iterator[None]:
         """Read the last messages of all topics, one with each step."""

@@ -186,3 +186,16 @@ def test_a_forgotten_topic_begins_anew() -> None:
     on.harness.broker.topic_memory = None
     on.publish(("a", b"1"))
     assert on.memory.topics == {}
+
+
+def test_a_topic_that_a_new_one_of_its_batch_evicts_is_stored_anew() -> None:
+    on = On(3)
+    for name in ("a", "b", "c"):
+        on.publish((name, b"1"))
+        on.harness.pass_time(1.0)
+    on.publish(("d", b"2"), ("a", b"3"))
+    assert on.names == ["a", "c", "d"]
+    topic = on.memory.topics[b"\x00\x01a"]
+    assert (topic.count, topic.payload) == (1, b"3")
+    on.publish(("d", b"4"), ("a", b"5"))
+    assert (topic.count, topic.payload) == (2, b"5")
