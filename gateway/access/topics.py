@@ -2,8 +2,6 @@
 
 from typing import AnyStr
 
-from gateway.mqtt.topics import SHARED_PREFIX
-
 CONTROL = "$CONTROL/tidegate/"
 """Below this are commands and queries to the gateway (docs/configuration.md)."""
 
@@ -73,11 +71,6 @@ def delay_of(topic: str) -> int | None:
 def mounted(topic: str, prefix: str) -> str:
     """Return a topic as a client with this mount point means it."""
     return within(topic, prefix, DELAY)
-
-
-def mounted_filter(topic_filter: str, prefix: str) -> str:
-    """Return a topic filter, which may be shared, as a client with this mount point means it."""
-    return within(topic_filter, prefix, SHARED_PREFIX)
 
 
 def within(topic: AnyStr, prefix: AnyStr, before: AnyStr) -> AnyStr:
