@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from tui.line import AT_CURSOR, HEAD, MUTED, TEXT, Line, Piece, fitted, line, plain
-from tui.text import fit
+from tui.queries import Document, number
+from tui.text import UNKNOWN, amount, fit, rate
 
 Row = TypeVar("Row")
 Cell = str | Piece
@@ -24,6 +25,32 @@ class Column(Generic[Row]):
     right: bool = False
     least: int = 0
     """cells of the table from which it is shown"""
+
+
+def rate_of(row: Document, name: str) -> str:
+    """Return a rate of a query's row without its `/s`."""
+    found = number(row.get(name))
+    return UNKNOWN if found is None else rate(found).removesuffix("/s")
+
+
+def whole(row: Document, name: str) -> str:
+    """Return a whole number of a query's row."""
+    found = number(row.get(name))
+    return UNKNOWN if found is None else amount(int(found))
+
+
+def figure(
+    head: str, cells: int, name: str, show: Callable[[Document, str], Cell], least: int = 0
+) -> Column[Document]:
+    """Return a column of a number of a query's rows, by which they can be sorted."""
+
+    def shown(row: Document) -> Cell:
+        return show(row, name)
+
+    def order(row: Document) -> float | None:
+        return number(row.get(name))
+
+    return Column(head, cells, shown, order, right=True, least=least)
 
 
 def filter_of(words: str) -> Callable[[str], bool]:

@@ -7,8 +7,8 @@ from tui.line import MUTED, Line, box, line
 from tui.queries import Document, Query, number, query, text
 from tui.signs import state_cell
 from tui.subject import Subject
-from tui.table import Column, Table
-from tui.text import UNKNOWN, amount, moment, printable, rate, size, span
+from tui.table import Column, Table, figure, rate_of, whole
+from tui.text import UNKNOWN, moment, printable, size, span
 from tui.view import Action, View, dimmed, trouble
 
 PAGE = 100
@@ -22,18 +22,6 @@ def identifier(row: Document) -> str:
 def state_of(row: Document) -> str:
     """Return `up` or `away`."""
     return "up" if row.get("connected") else "away"
-
-
-def count(row: Document, key: str) -> str:
-    """Return a whole number of a row."""
-    found = number(row.get(key))
-    return UNKNOWN if found is None else amount(int(found))
-
-
-def rate_of(row: Document, key: str) -> str:
-    """Return a rate of a row without its `/s`."""
-    found = number(row.get(key))
-    return UNKNOWN if found is None else rate(found).removesuffix("/s")
 
 
 class Clients(View):
@@ -63,21 +51,8 @@ class Clients(View):
             ),
             Column("V", 5, lambda row: (text(row.get("version")), MUTED), least=90),
             Column("ADDRESS", 21, lambda row: (text(row.get("address")), MUTED), least=130),
-            Column(
-                "IN/S",
-                6,
-                lambda row: rate_of(row, "received_rate"),
-                lambda row: number(row.get("received_rate")),
-                right=True,
-            ),
-            Column(
-                "OUT/S",
-                6,
-                lambda row: rate_of(row, "sent_rate"),
-                lambda row: number(row.get("sent_rate")),
-                right=True,
-                least=50,
-            ),
+            figure("IN/S", 6, "received_rate", rate_of),
+            figure("OUT/S", 6, "sent_rate", rate_of, least=50),
             Column(
                 "FLIGHT",
                 9,
@@ -86,14 +61,7 @@ class Clients(View):
                 right=True,
                 least=70,
             ),
-            Column(
-                "WAITING",
-                9,
-                lambda row: count(row, "waiting"),
-                lambda row: number(row.get("waiting")),
-                right=True,
-                least=56,
-            ),
+            figure("WAITING", 9, "waiting", whole, least=56),
             Column("SINCE", 7, self._since, self._seconds, right=True, least=64),
         ]
 
@@ -162,7 +130,7 @@ class Clients(View):
         words = f"clients {total:,.0f}"
         if answer.number("connected") is not None:  # of when the rows were listed
             document = answer.document
-            words = f"{count(document, 'connected')} connected · {count(document, 'away')} away"
+            words = f"{whole(document, 'connected')} connected · {whole(document, 'away')} away"
         if total > PAGE:
             last = min(self._offset + PAGE, int(total))
             words += f" · {self._offset + 1:,} to {last:,} of {total:,.0f}"
@@ -196,7 +164,7 @@ class Clients(View):
         return ("! shared", "warn") if row.get("shared_identifier") else state_cell(state_of(row))
 
     def _flight(self, row: Document) -> str:
-        return f"{count(row, 'inflight')}/{count(row, 'window')}"
+        return f"{whole(row, 'inflight')}/{whole(row, 'window')}"
 
     def _seconds(self, row: Document) -> float | None:
         began = number(row.get("since")) or number(row.get("disconnected"))
@@ -302,14 +270,14 @@ class ClientDetail(View):
 def _traffic(row: Document) -> str:
     rates = f"in {rate_of(row, 'received_rate')}/s, out {rate_of(row, 'sent_rate')}/s"
     silence = span(number(row.get("silent_seconds")))
-    return f"{rates}; silent {silence}, keep alive {count(row, 'keep_alive')} s"
+    return f"{rates}; silent {silence}, keep alive {whole(row, 'keep_alive')} s"
 
 
 def _waiting(row: Document, document: Document) -> str:
     octets = size(int(number(row.get("waiting_bytes")) or 0))
     oldest = span(number(document.get("oldest_seconds")))
-    flight = f"in flight {count(row, 'inflight')} of {count(row, 'window')}"
-    return f"{count(row, 'waiting')} messages, {octets}, oldest {oldest}; {flight}"
+    flight = f"in flight {whole(row, 'inflight')} of {whole(row, 'window')}"
+    return f"{whole(row, 'waiting')} messages, {octets}, oldest {oldest}; {flight}"
 
 
 def _subscription(row: Document) -> Line:

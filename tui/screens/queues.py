@@ -13,8 +13,8 @@ from tui.series import SPANS
 from tui.signs import state_cell
 from tui.state import GatewayState, Uplink
 from tui.subject import Subject, subject_of_queue
-from tui.table import Column, Table
-from tui.text import UNKNOWN, amount, outage, rate, size, span
+from tui.table import Cell, Column, Table, figure, rate_of, whole
+from tui.text import UNKNOWN, amount, outage, size, span
 from tui.verdict import DOWN, brief
 from tui.view import Action, View, dimmed, trouble
 
@@ -35,18 +35,6 @@ def label(row: Document) -> str:
 def key(row: Document) -> str:
     """Return what distinguishes a queue."""
     return f"{row.get('kind')} {row.get('name')}"
-
-
-def rate_of(row: Document, name: str) -> str:
-    """Return a rate of a row."""
-    found = number(row.get(name))
-    return UNKNOWN if found is None else rate(found).removesuffix("/s")
-
-
-def whole(row: Document, name: str) -> str:
-    """Return a whole number of a row."""
-    found = number(row.get(name))
-    return UNKNOWN if found is None else amount(int(found))
 
 
 def uplink_row(state: GatewayState, uplink: Uplink) -> Document:
@@ -126,48 +114,12 @@ class Queues(View):
                 14,
                 lambda row: state_cell(text(row.get("state"))) if row.get("state") else "",
             ),
-            Column(
-                "WAITING",
-                9,
-                lambda row: whole(row, "depth"),
-                lambda row: number(row.get("depth")),
-                right=True,
-            ),
-            Column(
-                "SENT",
-                6,
-                lambda row: whole(row, "inflight"),
-                lambda row: number(row.get("inflight")),
-                right=True,
-                least=96,
-            ),
-            Column(
-                "OLDEST",
-                8,
-                lambda row: _short(row.get("oldest_seconds")),
-                lambda row: number(row.get("oldest_seconds")),
-                right=True,
-                least=60,
-            ),
-            Column(
-                "IN/S",
-                6,
-                lambda row: rate_of(row, "in_rate"),
-                lambda row: number(row.get("in_rate")),
-                right=True,
-                least=68,
-            ),
-            Column(
-                "OUT/S",
-                6,
-                lambda row: rate_of(row, "out_rate"),
-                lambda row: number(row.get("out_rate")),
-                right=True,
-                least=68,
-            ),
-            Column(
-                "EMPTY IN", 8, lambda row: _short(row.get("empty_seconds")), right=True, least=96
-            ),
+            figure("WAITING", 9, "depth", whole),
+            figure("SENT", 6, "inflight", whole, least=96),
+            figure("OLDEST", 8, "oldest_seconds", _age, least=60),
+            figure("IN/S", 6, "in_rate", rate_of, least=68),
+            figure("OUT/S", 6, "out_rate", rate_of, least=68),
+            Column("EMPTY IN", 8, lambda row: _age(row, "empty_seconds"), right=True, least=96),
             Column("WHY", 44, lambda row: (brief(text(row.get("error"))), "bad"), least=130),
         ]
 
@@ -518,6 +470,6 @@ def _named(rows: Sequence[Document], *, kinds: bool = False) -> str:
     return f"{text(rows[0].get('kind'))} {name}" if kinds and name else label(rows[0])
 
 
-def _short(value: object) -> tuple[str, str]:
-    seconds = number(value)
+def _age(row: Document, name: str) -> Cell:
+    seconds = number(row.get(name))
     return (UNKNOWN if seconds is None else span(seconds).replace(" ", "")), "text"

@@ -6,11 +6,10 @@ from typing import Any, ClassVar, NamedTuple
 from tui.figures import uplink_prefix
 from tui.line import MUTED, Line, box
 from tui.queries import EVENTS, STATUS, Document, Query, number, query, text
-from tui.screens.clients import count
-from tui.screens.queues import QUEUES, RULES, key, queue_rows, rate_of, whole
+from tui.screens.queues import QUEUES, RULES, key, queue_rows
 from tui.screens.rule import place_of
 from tui.subject import OTHERS, Subject
-from tui.table import Column, Table
+from tui.table import Column, Table, rate_of, whole
 from tui.text import moment, outage, printable, size, span, wrapped
 from tui.view import View, dimmed
 
@@ -188,7 +187,7 @@ class WhyClient(Why):
 
     def _waits(self, row: Document, document: Document) -> Iterator[Told]:
         waiting, oldest = _number(row, "waiting"), _number(document, "oldest_seconds")
-        words = f"{count(row, 'waiting')} messages, {size(int(_number(row, 'waiting_bytes') or 0))}"
+        words = f"{whole(row, 'waiting')} messages, {size(int(_number(row, 'waiting_bytes') or 0))}"
         yield Told("waits", "nothing" if waiting == 0 else f"{words}, oldest {span(oldest)}")
         inflight, window = _number(row, "inflight"), _number(row, "window")
         if inflight:
@@ -421,7 +420,7 @@ def _passed(row: Document) -> str:
 
 def _counted(rule: Document, name: str) -> str:
     counters = rule.get("counters")
-    return count(counters, name) if isinstance(counters, dict) else "—"
+    return whole(counters, name) if isinstance(counters, dict) else "—"
 
 
 def _uplinks(rule: Document) -> list[str]:
