@@ -76,7 +76,7 @@ class Access:
 
     `restricted` is False if all topics are open that are not guarded. `weight` is the cost of
     evaluating an uncached topic, in some microseconds. With a `prefix`, its mount point, the client
-    has rights on the topics behind that alone.
+    has rights only on the topics behind it.
     """
 
     __slots__ = (

@@ -1,7 +1,7 @@
 """Clients of a listener with a mount point: their topics are a part of all topics.
 
 Topics are changed in the packets between the socket and the client's protocol. So everything
-behind it, from access rules to the disk, knows whole topics alone.
+behind it, from access rules to the disk, knows only whole topics.
 """
 
 import asyncio
@@ -128,7 +128,7 @@ class Mount:
             return start
         size = int.from_bytes(rest[body:name], "big")
         end = name + size
-        if not 0 < size <= length - 2:  # malformed, or with an alias alone
+        if not 0 < size <= length - 2:  # malformed, or with an alias only
             self._through = body + length - start
             return start
         if len(rest) < end:

@@ -91,7 +91,7 @@ class PassingConnection(WrappedTransport):
         self._transport.write(data)
 
     def can_write_eof(self) -> bool:
-        """Return whether the socket can be closed for writing alone."""
+        """Return whether the socket can be closed for writing only."""
         return self._transport.can_write_eof()
 
     def write_eof(self) -> None:

@@ -93,7 +93,7 @@ class ListenerSettings:
     mount_point: str | None = key(
         mount_point,
         "put in front of each topic of the clients here, and removed from what they get: "
-        "[they see that part of the topics alone](access.md#mount-points). `%u` is the "
+        "[they see only that part of the topics](access.md#mount-points). `%u` is the "
         "client's user name, `%c` its client identifier",
         None,
     )

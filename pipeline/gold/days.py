@@ -154,7 +154,7 @@ class _Groups:
         return integers(found, some)
 
     def silence(self) -> pa.Array:
-        """Return the longest time in ms between two rows, null for a row alone."""
+        """Return the longest time in ms between two rows, null for a single row."""
         between = np.diff(self.time // 1_000, prepend=0)
         between[self.begins] = 0
         return integers(np.maximum.reduceat(between, self.begins), self.count > 1)

@@ -35,24 +35,27 @@ class TopicQueries:
     """Answers from the remembered topics and the broker's subscriptions."""
 
     def __init__(self, run: Run, core: Core, responder: Responder) -> None:
+        self._run = run
         self._broker = core.broker
         self._clock = run.clock
         self._memory = TopicMemory(run.counters, core.broker.admissions.forget_topic)
-        self._sweep: Iterator[None] = iter(())
+        self._sweep: Iterator[None] | None = None
         responder.know("topics", self._topics, "match", "state", "sort", "offset", "limit")
         responder.know("topic", self._topic, "topic")
         self.remember(run.configuration.broker.remembered_topics)
-        run.every(1.0, self._read_some)
 
     def remember(self, maximum: int) -> None:
         """Remember so many topics from now on, 0 for none."""
         self._memory.limit(maximum)
         self._broker.topic_memory = self._memory if maximum else None
         self._broker.admissions.joined = None
+        if maximum and self._sweep is None:
+            self._sweep = self._memory.sweep()
+            self._run.every(1.0, self._read_some)
 
     def _read_some(self) -> None:
         """Release publications of last messages, a bounded number of them."""
-        if sum(1 for _ in islice(self._sweep, SWEPT)) < SWEPT:
+        if sum(1 for _ in islice(self._sweep or (), SWEPT)) < SWEPT:
             self._sweep = self._memory.sweep()
 
     async def _topics(self, request: Request) -> Answer:
