@@ -27,11 +27,21 @@ class NameTemplate:
         """Return the name for a message; empty if the message has none of its fields."""
         if not self.fields:
             return self.text
-        found = [name for name in self.fields if _word(fields.get(name))]
+        found = [name for name in self.fields if _word(at(fields, name))]
         if not found:
             return ""
-        name = FIELD.sub(lambda match: _word(fields.get(match[1])), self.text)
+        name = FIELD.sub(lambda match: _word(at(fields, match[1])), self.text)
         return instance_name(name.strip(SEPARATORS))
+
+
+def at(fields: Mapping[str, object], path: str) -> object:
+    """Return a field, or the one at a path of names with dots between them; None without one."""
+    if path in fields:
+        return fields[path]
+    found: object = fields
+    for name in path.split("."):
+        found = found.get(name) if isinstance(found, dict) else None
+    return found
 
 
 def _word(value: object) -> str:

@@ -8,13 +8,16 @@ from typing import Any
 class Preset:
     """Topic patterns, and a map as the configuration would have it.
 
-    `node` and `instance` are made of a message's fields where the topic lacks them.
+    `node` and `instance` are made of a message's fields where the topic lacks them. `within` is the
+    path of the object that has the readings, `time` that of their time.
     """
 
     topics: tuple[str, ...]
     map: dict[str, Any] = field(default_factory=dict)
     node: str = ""
     instance: str = ""
+    within: str = ""
+    time: str = ""
 
 
 def _of(quantity: str, unit: str, **others: object) -> dict[str, object]:
@@ -121,6 +124,20 @@ PRESETS = {
             **_phases(),
             "source": False,
         },
+    ),
+    "chirpstack": Preset(
+        (
+            "application/+/device/{node}/event/up",
+            "application/+/device/{node}/event/status",
+        ),
+        {
+            "batteryLevel": _of("battery", "%"),
+            "batteryLevelUnavailable": False,
+            "externalPowerSource": "external_power",
+            "margin": _of("link_margin", "dB"),
+        },
+        within="object",
+        time="time",
     ),
     "rtl_433": Preset(
         ("rtl_433/+/events",),

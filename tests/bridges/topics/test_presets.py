@@ -35,6 +35,16 @@ LYWSD = {
     "volt": 3.0,
 }
 
+UPLINK = {
+    "deduplicationId": "3ac7e3c4-4401-4b8d-9386-a5c902f9202d",
+    "time": "2026-11-20T10:00:00.775023+00:00",
+    "deviceInfo": {"deviceName": "cellar", "devEui": "0101010101010101"},
+    "fCnt": 4,
+    "rxInfo": [{"gatewayId": "0016c001f153a14c", "rssi": -48, "snr": 9}],
+    "object": {"temperature": 6.5, "humidity": 71, "door": {"open": True}},
+}
+BATTERY = {"time": UPLINK["time"], "margin": 10, "batteryLevel": 98.4, "fCnt": 5}
+
 MESSAGES: list[tuple[str, str, object, dict[str, object]]] = [
     (
         "shelly",
@@ -125,6 +135,22 @@ MESSAGES: list[tuple[str, str, object, dict[str, object]]] = [
         {"power_left": 3, "temperature_l1": 20, "action": ""},
         {"two/power_left": 3, "two/temperature_l1": 20},
     ),
+    (
+        "chirpstack",
+        "application/7/device/0101010101010101/event/up",
+        UPLINK,
+        {
+            "0101010101010101/temperature": 6.5,
+            "0101010101010101/humidity": 71,
+            "0101010101010101/door.open": True,
+        },
+    ),
+    (
+        "chirpstack",
+        "application/7/device/0101010101010101/event/status",
+        BATTERY,
+        {"0101010101010101/battery": 98.4, "0101010101010101/link_margin": 10},
+    ),
     ("zigbee2mqtt", "zigbee2mqtt/remote", {"action": "single"}, {"remote/action": "single"}),
 ]
 
@@ -166,6 +192,20 @@ async def test_nodes_and_instances_are_made_of_fields() -> None:
         ("sensors/m/temperature/2", 2),
     ]
     assert gateway.figure("topics/rejected") == 1
+
+
+async def test_the_time_of_readings_and_a_name_by_paths() -> None:
+    gateway = Gateway.make()
+    settings = TopicsSettings(
+        topics=("lora/+",), node="{end.id}", within="up.data", time="up.received_at"
+    )
+    message = {
+        "end": {"id": "n1"},
+        "up": {"data": {"t": 1}, "received_at": "2026-11-20T10:00:00Z", "port": 2},
+    }
+    await read(gateway, settings, [("lora/x", message), ("lora/x", {"end": {"id": "n1"}})])
+    ((topic, reading),) = gateway.broker.readings
+    assert (topic, reading["time"]) == ("sensors/n1/t", 1_795_168_800_000)
 
 
 async def test_a_thermometer_keeps_its_series_when_others_come_and_go() -> None:

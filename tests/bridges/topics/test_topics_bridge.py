@@ -9,13 +9,8 @@ import pytest
 
 from gateway.bridges.readings.reading_map import reading_map
 from gateway.bridges.supervision.supervisor import Supervisor
-from gateway.bridges.topics.topics_bridge import (
-    KIND,
-    PAYLOAD_MAX,
-    WAITING_MAX,
-    TopicPattern,
-    TopicsSettings,
-)
+from gateway.bridges.topics.mapping import TopicPattern, republished_patterns
+from gateway.bridges.topics.topics_bridge import KIND, PAYLOAD_MAX, WAITING_MAX, TopicsSettings
 from gateway.config.bridges import BridgeConfig
 from tests.support.disk.storage import until
 from tests.support.nodes.bridges import Gateway
@@ -126,4 +121,4 @@ async def test_a_flood_is_bounded_and_readings_do_not_come_round() -> None:
 )
 def test_patterns_that_cannot_be_used(pattern: str) -> None:
     with pytest.raises(ValueError, match="^" + pattern.replace("+", r"\+").replace("{", r"\{")):
-        TopicPattern(pattern)
+        TopicPattern(republished_patterns([pattern])[0])
