@@ -8,6 +8,9 @@ from gateway.bridges.readings.reading import NAME_MAX, instance_name
 from gateway.settings.declaration import check
 
 FIELD = re.compile(r"\{([^{}]+)\}")
+PLACE = re.compile(r"([-_ .:]?)\{([^{}]+)\}")
+"""A field and the separator before it, which is left out with it."""
+
 NAME = re.compile(r"[^/+#\x00-\x1f\x7f]+")
 SEPARATORS = "-_ .:"
 
@@ -27,10 +30,10 @@ class NameTemplate:
         """Return the name for a message; empty if the message has none of its fields."""
         if not self.fields:
             return self.text
-        found = [name for name in self.fields if _word(at(fields, name))]
-        if not found:
+        words = {name: _word(at(fields, name)) for name in self.fields}
+        if not any(words.values()):
             return ""
-        name = FIELD.sub(lambda match: _word(at(fields, match[1])), self.text)
+        name = PLACE.sub(lambda place: words[place[2]] and place[1] + words[place[2]], self.text)
         return instance_name(name.strip(SEPARATORS))
 
 

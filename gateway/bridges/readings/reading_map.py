@@ -50,8 +50,14 @@ NAMES_OF_OBJECTS = (*IDENTITIES, "name", "instance", "channel", "sensor", "mac")
 VALUE_KEYS = {"value", "unit", *TIME_NAMES}
 """Keys of an object that is one value."""
 
-NUMBERED = re.compile(r".+[-_:]([0-9]{1,3}|[0-9A-Fa-f]{2})")
+NUMBERED = re.compile(r".+[-_:]([0-9]{1,3}|(?:0x)?[0-9A-Fa-f]{2})")
 """The name of an object that is one of several: `DS18B20-2`, `BME280-76`, `switch:1`."""
+
+ONE_OF_SEVERAL = re.compile(
+    r"(.+?)_(?:(?:phase_)?[a-d]|l?[0-9]{1,2}|(?:_?(?:left|right|top|bottom|center|probe))+)"
+)
+"""The name of one of several, whose unit is that of the quantity: `power_left`, `power_phase_b`. In
+`current_position` and `power_calibration` the first word is no quantity of the value."""
 
 NUMBERS = (Kind.SAMPLE, Kind.TOTAL)
 """Kinds of quantities whose values are numbers."""
@@ -189,7 +195,8 @@ class ReadingMap:
 
     def _unit_of_several(self, quantity: str) -> str | None:
         """Return the map's unit of `power` for `power_left` or `power_l1`."""
-        meant = self.fields.get(quantity.rpartition("_")[0])
+        match = ONE_OF_SEVERAL.fullmatch(quantity)
+        meant = self.fields.get(match[1]) if match is not None else None
         plain = meant is not None and (meant.scale, meant.offset) == (1.0, 0.0)
         if meant is None or not plain or base_quantity(quantity) != base_quantity(meant.quantity):
             return None
@@ -367,12 +374,19 @@ def _number_of(name: str) -> str:
 
 
 def _stated_units(flat: Iterable[Leaf]) -> Iterator[tuple[str, str]]:
-    """Yield the quantities with a unit beside them, and that unit."""
+    """Yield the quantities with a unit beside them, and that unit; that of all has no name."""
     for leaf in flat:
         quantity = _stem(leaf.name)
         unit = unit_name(leaf.value) if isinstance(leaf.value, str) else None
-        if unit is not None and quantity in QUANTITIES and unit in QUANTITIES[quantity].units:
-            yield quantity, unit
+        if leaf.path.lower() == "unit" and unit is not None:
+            yield "", unit
+        if quantity in QUANTITIES and _fitting(QUANTITIES[quantity], unit):
+            yield quantity, str(unit)
+
+
+def _fitting(quantity: Quantity, unit: str | None) -> str | None:
+    """Return a unit if the quantity can have it."""
+    return unit if unit in quantity.units else None
 
 
 def _stem(name: str) -> str:
@@ -384,11 +398,12 @@ def _stem(name: str) -> str:
 def _with_unit(found: Found, stated: Mapping[str, str], path: str) -> Found:
     """Return a reading with the unit beside it, or with its unclear name."""
     if found.unit is not None or not _is_number(found.value):
-        return found._replace(unit=found.unit or None, unclear="")
+        unit = found.unit if _is_number(found.value) else None
+        return found._replace(unit=unit or None, unclear="")
     known = base_quantity(found.quantity)
     if known is None:
         return found  # unclear unless the map names it
-    unit = stated.get(known.name)
+    unit = stated.get(known.name) or _fitting(known, stated.get(""))
     return found._replace(unit=unit, unclear=path if known.units and unit is None else "")
 
 

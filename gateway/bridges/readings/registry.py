@@ -267,6 +267,7 @@ ALIASES = _names("""
     signal_strength rssi
     precipitation rain rainfall
     wind_speed wind
+    precipitation_intensity rain_rate rainrate
     wind_direction direction
     volume_flow_rate flow
     weight mass
@@ -319,7 +320,8 @@ UNIT_ALIASES = _names("""
     μV µV uV
     μA µA uA
     ° deg degree degrees
-    km/h kmh kph
+    km/h kmh kph km_h
+    mph mi/h mi_h
     V volt
     W watt
     A amp amps ampere
@@ -402,7 +404,8 @@ BRACKETED = re.compile(r"(.+?)\s*[(\[]\s*([^()\[\]]+?)\s*[)\]]")
 CAPITAL = re.compile(r"([a-z]{3})([A-Z][A-Za-z]?)$")
 """A name with its unit as in program code: `tempC`."""
 
-WORDS = re.compile(r"[\s_-]+")
+WORDS = re.compile(r"[\s_-]+|(?<=[a-z0-9])(?=[A-Z][a-z])")
+"""What separates the words of a name: `wind speed`, `wind_speed`, `WindSpeed`."""
 
 
 def _spellings(units: Iterable[str]) -> dict[str, list[str]]:
@@ -469,7 +472,7 @@ def base_quantity(name: str) -> Quantity | None:
 
 def _with_instance(name: str) -> str:
     """Return a name in the registry's spelling, with its instance if it has one."""
-    words = WORDS.sub("_", name.strip().lower())
+    words = WORDS.sub("_", name.strip()).lower()
     quantity = quantity_name(words)
     base, _, instance = words.rpartition("_")
     if quantity not in QUANTITIES and INSTANCE.fullmatch(instance):

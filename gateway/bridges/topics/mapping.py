@@ -25,6 +25,9 @@ CHANNEL = re.compile(r"(?:[^:]*:)?([0-9]+)")
 ADDRESS = re.compile("(?:[0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}")
 """A node that is named by its address, which has no colons elsewhere."""
 
+STATES = {b"on": True, b"open": True, b"off": False, b"close": False, b"closed": False}
+"""Words that programs publish as the state of a switch, a contact or a detector."""
+
 NO_PRESET = Preset(())
 
 
@@ -154,12 +157,9 @@ class Mapping:
         self._time = settings.time or preset.time
 
     def read(self, pattern: TopicPattern, topic: str, payload: bytes) -> Named | None:
-        """Return what a message says; None if it is no JSON object, number or boolean."""
+        """Return what a message says; None if it is no object, number, boolean or state."""
         named = pattern.find(topic)
-        try:
-            value = json_of(payload)
-        except (ValueError, RecursionError):
-            return None
+        value = _value_of(payload)
         if isinstance(value, bool | int | float):
             value = {named["quantity"]: value}
         if not isinstance(value, dict):
@@ -180,3 +180,14 @@ class Mapping:
         if not isinstance(inner, dict):
             inner = {name: each for name, each in value.items() if name in self.map.fields}
         return {name: each for name, each in inner.items() if name not in describing}
+
+
+def _value_of(payload: bytes) -> object:
+    """Return what a payload says in JSON or by a word such as `on`, None for anything else."""
+    word = STATES.get(payload.strip().lower())
+    if word is not None:
+        return word
+    try:
+        return json_of(payload)
+    except (ValueError, RecursionError):
+        return None

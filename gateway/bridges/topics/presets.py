@@ -47,6 +47,17 @@ def _phases() -> dict[str, Any]:
     }
 
 
+VALUES_OF_EMETERS = ("power", "reactive_power", "pf", "current", "voltage")
+"""Topics of a meter of Shelly's first generation, beside its totals. `energy` is only that of the
+last minute."""
+
+NO_VALUES_OF_SHELLY = (
+    *("source", "calibration", "mac", "time", "unixtime", "restart_required", "last_updated_ts"),
+    *("ram_size", "ram_free", "ram_min_free", "fs_size", "fs_free", "packet_id", "reset_reason"),
+    *("cfg_rev", "kvs_rev", "schedule_rev", "webhook_rev", "btrelay_rev", "sta_ip", "ssid"),
+)
+"""Names that describe the device, its program and its network."""
+
 PRESETS = {
     "zigbee2mqtt": Preset(
         ("zigbee2mqtt/{node}",),
@@ -56,12 +67,26 @@ PRESETS = {
             "pressure": _of("pressure", "hPa"),
             "battery": _of("battery", "%"),
             "soil_moisture": _of("moisture", "%"),
+            "local_temperature": _of("temperature", "°C"),
+            **{
+                name: _of(f"temperature_{name.removesuffix('_temperature')}", "°C")
+                for name in ("soil_temperature", "external_temperature")
+            },
+            "current_heating_setpoint": _of("target_temperature", "°C"),
+            "occupied_heating_setpoint": _of("target_temperature", "°C"),
+            **{name: _of(name, "%") for name in ("pi_heating_demand", "position")},
             "power": _of("power", "W"),
+            "power_reactive": _of("reactive_power", "var"),
+            "power_apparent": _of("apparent_power", "VA"),
+            "ac_frequency": _of("frequency", "Hz"),
             "current": _of("current", "A"),
             "energy": _of("energy", "kWh"),
+            "produced_energy": _of("energy_returned", "kWh"),
             "illuminance_lux": _of("illuminance", "lx"),
             "contact": {"quantity": "opening", "invert": True},
             "linkquality": "link_quality",
+            **{f"update.{name}": False for name in ("installed_version", "latest_version")},
+            "update.state": False,
             "update_available": False,
             "last_seen": False,
         },
@@ -71,6 +96,8 @@ PRESETS = {
         {
             "ENERGY.TotalStartTime": False,
             "ENERGY.Total": _of("energy", "kWh"),
+            "ENERGY.ExportActive": _of("energy_returned", "kWh"),
+            "ENERGY.Period": False,
             "ENERGY.Today": False,
             "ENERGY.Yesterday": False,
             "ENERGY.Power": _of("power", "W"),
@@ -80,13 +107,27 @@ PRESETS = {
             "ENERGY.Factor": {"quantity": "power_factor", "scale": 100, "unit": "%"},
             "ENERGY.ApparentPower": _of("apparent_power", "VA"),
             "ENERGY.ReactivePower": _of("reactive_power", "var"),
+            "DewPoint": "temperature_dew_point",
+            "SeaPressure": "pressure_sea_level",
+            "Distance": _of("distance", "cm"),
+            "Battery": _of("battery", "%"),
+            "RSSI": _of("signal_strength", "dBm"),
+            "Model": False,
+            "mac": False,
         },
     ),
     "shelly": Preset(
         (
             "shellies/{node}/sensor/{quantity}",
             "shellies/{node}/relay/{channel}/{quantity}",
-            "shellies/{node}/emeter/{channel}/{quantity}",
+            "shellies/{node}/light/{channel}/{quantity}",
+            "shellies/{node}/roller/{channel}/{quantity}",
+            *(
+                f"shellies/{{node}}/emeter/{{channel}}/{name}"
+                for name in (*VALUES_OF_EMETERS, "total", "total_returned")
+            ),
+            "shellies/{node}/relay/{channel}",
+            "shellies/{node}/temperature",
             "shellies/{node}/ext_temperature/{channel}",
             "shellies/{node}/ext_humidity/{channel}",
             "{node}/status/{channel}",
@@ -113,16 +154,25 @@ PRESETS = {
             "returned_energy": {"quantity": "energy_returned", "unit": "kWh", "scale": 1 / 60_000},
             "reactive_power": _of("reactive_power", "var"),
             "pf": _of("power_factor", "%", scale=100),
-            "total": False,
-            "total_returned": False,
+            "total": _of("energy", "Wh"),
+            "total_returned": _of("energy_returned", "Wh"),
+            "counts.total": "count",
             "ret_aenergy.total": _of("energy_returned", "Wh"),
             "ret_aenergy.minute_ts": False,
             "act_power": _of("power", "W"),
             "aprt_power": _of("apparent_power", "VA"),
             "total_act_energy": _of("energy", "Wh"),
             "total_act_ret_energy": _of("energy_returned", "Wh"),
+            "relay": "output",
+            "aprtpower": _of("apparent_power", "VA"),
+            "rssi": _of("signal_strength", "dBm"),
+            "brightness": _of("brightness", "%"),
+            "current_pos": _of("position", "%"),
+            "pos": _of("position", "%"),
+            "percent": _of("percent", "%"),
+            "uptime": _of("duration", "s", instance="uptime"),
             **_phases(),
-            "source": False,
+            **dict.fromkeys(NO_VALUES_OF_SHELLY, False),
         },
     ),
     "chirpstack": Preset(
@@ -143,8 +193,14 @@ PRESETS = {
         ("rtl_433/+/events",),
         {
             "temperature_C": _of("temperature", "°C"),
-            "temperature_1_C": _of("temperature", "°C", instance="1"),
-            "temperature_2_C": _of("temperature", "°C", instance="2"),
+            **{
+                f"temperature_{number}_C": _of("temperature", "°C", instance=f"{number}")
+                for number in range(1, 9)
+            },
+            **{
+                f"power{number}_W": _of("power", "W", instance=f"{number}")
+                for number in range(1, 4)
+            },
             "temperature_F": _of("temperature", "°F"),
             "pressure_hPa": _of("pressure", "hPa"),
             "pressure_kPa": _of("pressure", "kPa"),
@@ -156,6 +212,11 @@ PRESETS = {
             "wind_avg_km_h": _of("wind_speed", "km/h"),
             "wind_max_m_s": _of("wind_speed", "m/s", instance="gust"),
             "wind_max_km_h": _of("wind_speed", "km/h", instance="gust"),
+            "wind_avg_mi_h": _of("wind_speed", "mph"),
+            "wind_max_mi_h": _of("wind_speed", "mph", instance="gust"),
+            "storm_dist_km": _of("distance", "km"),
+            "strike_count": "count",
+            "moisture": _of("moisture", "%"),
             "wind_dir_deg": _of("wind_direction", "°"),
             "light_lux": _of("illuminance", "lx"),
             "lux": _of("illuminance", "lx"),
@@ -170,7 +231,11 @@ PRESETS = {
             "volume_m3": _of("volume", "m³"),
             "rssi": _of("signal_strength", "dB"),
             **dict.fromkeys(
-                ("snr", "noise", "freq", "freq1", "freq2", "mod", "mic", "subtype", "protocol"),
+                (
+                    *("snr", "noise", "freq", "freq1", "freq2", "mod", "mic", "subtype", "type"),
+                    *("protocol", "flags", "data", "firmware", "interval", "learn", "test"),
+                    *("startup", "sensor_type", "ert_type", "rain_start", "binding_countdown"),
+                ),
                 False,
             ),
         },
@@ -196,18 +261,23 @@ PRESETS = {
             "moi": _of("moisture", "%"),
             "fer": _of("conductivity", "μS/cm"),
             "pres": _of("pressure", "hPa"),
+            "open": "opening",
             "co2": _of("carbon_dioxide", "ppm"),
             "rssi": _of("signal_strength", "dBm"),
             **dict.fromkeys(
                 (
                     *("brand", "model", "model_id", "type", "mfr", "mfid", "servicedata", "track"),
                     *("manufacturerdata", "servicedatauuid", "mac_type", "adv_type", "txpower"),
-                    *("distance", "cidc", "acts", "cont", "encr"),
+                    *("distance", "cidc", "acts", "cont", "encr", "tem", "packet", "seq", "tx"),
+                    *("uuid", "major", "minor"),
                 ),
                 False,
             ),
         },
         node="{id}",
+    ),
+    "esphome": Preset(
+        ("{node}/sensor/{quantity}/state", "{node}/binary_sensor/{quantity}/state"),
     ),
 }
 """Shelly's first generation counts watt-minutes. zigbee2mqtt's `voltage` is in volts for plugs and

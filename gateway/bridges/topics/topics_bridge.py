@@ -91,7 +91,7 @@ KIND = BridgeKind(
     make=TopicsBridge,
     counters={
         "messages": "Messages read.",
-        "not_read": "Messages that are no JSON object, number or boolean.",
+        "not_read": "Messages that are no JSON object, number, boolean or state such as `on`.",
         "overflow": "Messages dropped because too many waited.",
         "too_large": "Messages dropped because of their size.",
     },

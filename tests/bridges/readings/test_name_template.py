@@ -18,7 +18,7 @@ FIELDS: dict[str, object] = {
 FILLED = [
     ("barn", "barn"),
     ("{model}-{id}", "Acurite-Tower-1234"),
-    ("{model}-{channel}-{id}", "Acurite-Tower--1234"),
+    ("{model}-{channel}-{id}", "Acurite-Tower-1234"),
     ("{channel}-{id}", "1234"),
     ("w {id}", "w 1234"),
     ("{name}", "a-b-c"),

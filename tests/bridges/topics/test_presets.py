@@ -44,6 +44,7 @@ UPLINK = {
     "object": {"temperature": 6.5, "humidity": 71, "door": {"open": True}},
 }
 BATTERY = {"time": UPLINK["time"], "margin": 10, "batteryLevel": 98.4, "fCnt": 5}
+PF = {"c/power_factor": 50}
 
 MESSAGES: list[tuple[str, str, object, dict[str, object]]] = [
     (
@@ -78,6 +79,8 @@ MESSAGES: list[tuple[str, str, object, dict[str, object]]] = [
     ),
     ("shelly", "shellies/old/relay/1/power", 60, {"old/power/1": 60}),
     ("shelly", "shellies/old/emeter/0/voltage", 230, {"old/voltage": 230}),
+    ("shelly", "shellies/old/emeter/1/total", 1234.5, {"old/energy/1": 1234.5}),
+    ("shelly", "c/status/cover:0", {"current_pos": 40, "pf": 0.5}, {"c/position": 40} | PF),
     ("shelly", "x/status/temperature:100", {"id": 100, "tC": 5.5}, {"x/temperature/100": 5.5}),
     (
         "tasmota",
@@ -121,18 +124,24 @@ MESSAGES: list[tuple[str, str, object, dict[str, object]]] = [
     (
         "tasmota",
         "tele/em/SENSOR",
-        {"ENERGY": {"Total": [1.5, 2.5], "Today": [1, 2], "Factor": [0.9, 0.8], "Period": [1, 2]}},
+        {
+            "ENERGY": {"Total": [1.5, 2.5], "Today": [1, 2], "Factor": [0.9, 0.8], "Period": [1]},
+            "SHT3X-0x44": {"Humidity": 40},
+            "SCD40": {"CarbonDioxide": 500},
+        },
         {
             "em/energy/1": 1.5,
             "em/energy/2": 2.5,
             "em/power_factor/1": 90,
             "em/power_factor/2": 80,
+            "em/humidity/SHT3X-0x44": 40,
+            "em/carbon_dioxide": 500,
         },
     ),
     (
         "zigbee2mqtt",
         "zigbee2mqtt/two",
-        {"power_left": 3, "temperature_l1": 20, "action": ""},
+        {"power_left": 3, "temperature_l1": 20, "action": "", "update": {"latest_version": 3}},
         {"two/power_left": 3, "two/temperature_l1": 20},
     ),
     (
@@ -232,11 +241,35 @@ async def test_a_thermometer_keeps_its_series_when_others_come_and_go() -> None:
     ]
 
 
-async def test_the_unit_of_one_is_that_of_several() -> None:
+UNITS: list[tuple[str, str, object, list[object]]] = [
+    ("zigbee2mqtt", "zigbee2mqtt/a", {"power_left": 3, "current_phase_b": 1}, ["W", "A"]),
+    ("zigbee2mqtt", "zigbee2mqtt/a", {"voltage_left": 3000, "battery": 80}, [None, "%"]),
+    ("zigbee2mqtt", "zigbee2mqtt/a", {"current_calibration": 1, "power_on": 3}, [None, None]),
+    ("zigbee2mqtt", "zigbee2mqtt/a", {"power_reactive": 1, "power": True}, ["var", None]),
+    ("openmqttgateway", "home/x/BTtoMQTT/a", {"id": "a", "weight": 7, "unit": "kg"}, ["kg"]),
+    ("openmqttgateway", "home/x/BTtoMQTT/a", {"id": "a", "hum": 7, "unit": "kg"}, ["%"]),
+]
+
+
+@table("preset, topic, payload, units", UNITS)
+async def test_units(preset: str, topic: str, payload: object, units: list[object]) -> None:
+    """A unit of one is that of several, not of a quantity whose name only begins so."""
     gateway = Gateway.make()
-    message = {"power_left": 3, "current_right": 1, "voltage_left": 3000, "battery": 80}
-    await read(gateway, TopicsSettings(preset="zigbee2mqtt"), [("zigbee2mqtt/two", message)])
-    assert [each.get("unit") for _, each in gateway.broker.readings] == ["W", "A", None, "%"]
+    await read(gateway, TopicsSettings(preset=preset), [(topic, payload)])
+    assert [each.get("unit") for _, each in gateway.broker.readings] == units
+
+
+async def test_states_are_words() -> None:
+    gateway = Gateway.make()
+    words = [b"ON", b"closed", b"21.5", b"nan", b"hello"]
+    bridge = TopicsBridge(TopicsSettings(preset="esphome"), gateway.host("topics", "t"))
+    running = asyncio.create_task(bridge.run())
+    for word in words:
+        gateway.subscriptions.publish("n/sensor/door/state", word)
+    await until(lambda: gateway.figure("topics/messages") == len(words))
+    running.cancel()
+    assert [each["value"] for _, each in gateway.broker.readings] == [True, False, 21.5]
+    assert gateway.figure("topics/not_read") == 2
 
 
 async def test_two_topics_of_one_series_are_apart() -> None:

@@ -40,7 +40,6 @@ MESSAGES = [
             "kitchen/battery": (97, "%"),
             "kitchen/opening": (False, None),
             "kitchen/link_quality": (120, None),
-            "kitchen/update.state": ("idle", None),
         },
     ),
     (
