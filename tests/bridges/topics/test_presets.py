@@ -44,7 +44,7 @@ UPLINK = {
     "object": {"temperature": 6.5, "humidity": 71, "door": {"open": True}},
 }
 BATTERY = {"time": UPLINK["time"], "margin": 10, "batteryLevel": 98.4, "fCnt": 5}
-PF = {"c/power_factor": 50}
+PF: dict[str, object] = {"c/power_factor": 50}
 
 MESSAGES: list[tuple[str, str, object, dict[str, object]]] = [
     (
