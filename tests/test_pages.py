@@ -14,7 +14,7 @@ PAGES = [
     *sorted((ROOT / "gateway").glob("*/README.md")),
 ]
 
-ROOMS = sorted(page for page in PAGES if page.parent.parent == ROOT / "gateway")
+PARTS = sorted(page for page in PAGES if page.parent.parent == ROOT / "gateway")
 
 ROOM_LINES = 60
 """Lines of a room's page, at most: it is read in two minutes."""
@@ -51,7 +51,7 @@ def test_paths_of_sources_are_there(page: Path) -> None:
         assert any(list(folder.glob(path)) for folder in (ROOT, ROOT / "gateway")), path
 
 
-@table("page", ROOMS, ids=name)
+@table("page", PARTS, ids=name)
 def test_a_room_s_page_is_short_and_names_what_is_there(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     assert len(text.splitlines()) <= ROOM_LINES
@@ -62,7 +62,7 @@ def test_a_room_s_page_is_short_and_names_what_is_there(page: Path) -> None:
 
 def test_each_room_has_a_page() -> None:
     rooms = {file.parent.name for file in (ROOT / "gateway").glob("*/__init__.py")}
-    assert {page.parent.name for page in ROOMS} == rooms
+    assert {page.parent.name for page in PARTS} == rooms
 
 
 def test_the_pages_name_many() -> None:

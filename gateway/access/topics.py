@@ -70,10 +70,10 @@ def delay_of(topic: str) -> int | None:
 
 def mounted(topic: str, prefix: str) -> str:
     """Return a topic as a client with this mount point means it."""
-    return within(topic, prefix, DELAY)
+    return prefixed(topic, prefix, DELAY)
 
 
-def within(topic: AnyStr, prefix: AnyStr, before: AnyStr) -> AnyStr:
+def prefixed(topic: AnyStr, prefix: AnyStr, before: AnyStr) -> AnyStr:
     """Return the topic behind the prefix, which follows `before` and one level more."""
     if not topic.startswith(before):
         return prefix + topic

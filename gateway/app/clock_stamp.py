@@ -67,7 +67,7 @@ class ClockStamp:
         self._clock = clock
         self._boot = boot_number(clock.boot_id())
         self._synchronized = False
-        self._kernel_asked = -KERNEL_SECONDS
+        self._kernel_read_at = -KERNEL_SECONDS
         monotonic, wall = clock.monotonic(), clock.wall_ms()
         self._ahead = wall - round(1000 * monotonic)
         self.stamp = self._made(monotonic, wall, self._ahead)
@@ -110,8 +110,8 @@ class ClockStamp:
 
     def _made(self, monotonic: float, wall: int, ahead: int) -> Stamp:
         """Return the present stamp."""
-        if monotonic - self._kernel_asked >= KERNEL_SECONDS:
-            self._kernel_asked = monotonic
+        if monotonic - self._kernel_read_at >= KERNEL_SECONDS:
+            self._kernel_read_at = monotonic
             self._synchronized = self._clock.synchronization().synchronized
         return Stamp(self._boot, ahead, None if self._synchronized else wall)
 

@@ -84,7 +84,7 @@ def _lines(path: Path) -> list[str]:
 INTERVAL = 60.0
 """Seconds between two calls; memory that is used again must be mapped again."""
 
-KEPT = 2 * 1024 * 1024
+TRIM_THRESHOLD = 2 * 1024 * 1024
 """Bytes freed at the heap's end that stay: a turn's buffers are the next turn's."""
 
 MAPPED_FROM = 1024 * 1024
@@ -109,7 +109,7 @@ def set_up_heap() -> bool:
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # musl has none
     if mallopt is None:
         return False
-    settings = {_M_ARENA_MAX: 1, _M_TRIM_THRESHOLD: KEPT, _M_MMAP_THRESHOLD: MAPPED_FROM}
+    settings = {_M_ARENA_MAX: 1, _M_TRIM_THRESHOLD: TRIM_THRESHOLD, _M_MMAP_THRESHOLD: MAPPED_FROM}
     accepted = [mallopt(name, value) for name, value in settings.items()]
     return all(accepted)
 

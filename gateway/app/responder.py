@@ -203,7 +203,7 @@ class Responder:
         self._others: set[asyncio.Task[None]] = set()
         self._refused: deque[tuple[Reply, Answer]] = deque()
         self._next_line = -math.inf
-        self._left_out = 0  # lines since the last one
+        self._omitted = 0  # lines since the last one
         control.answer_below(QUERY, self.receive)
         run.stack.push_async_callback(self.close)
 
@@ -275,12 +275,12 @@ class Responder:
         """Log a request that cannot be answered, unless there was a line just now."""
         now = self._clock.monotonic()
         if now < self._next_line:
-            self._left_out += 1
+            self._omitted += 1
             return
-        more = f" ({self._left_out:,} more since the last line)" if self._left_out else ""
+        more = f" ({self._omitted:,} more since the last line)" if self._omitted else ""
         line = "query %.80r of client %.80r: response topic %.80r: %s%s"
         logger.warning(line, what, message.client_id, message.response_topic, error.reason, more)
-        self._next_line, self._left_out = now + LINE_SECONDS, 0
+        self._next_line, self._omitted = now + LINE_SECONDS, 0
 
     def _refuse(self, reply: Reply, answer: Answer) -> None:
         """Have a refused request answered, after its own publishing."""

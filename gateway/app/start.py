@@ -152,8 +152,8 @@ class Gateway(NamedTuple):
     def status(self) -> str:
         """One line with the state and the addresses."""
         places = ", ".join(each.description for each in self.listeners)
-        said = f"gateway {self.run.configuration.gateway_id} listens on {places}"
-        return said + (f"; reload refused: {self.reload.refusal}" if self.reload.refusal else "")
+        text = f"gateway {self.run.configuration.gateway_id} listens on {places}"
+        return text + (f"; reload refused: {self.reload.refusal}" if self.reload.refusal else "")
 
 
 async def start(run: Run, *, durable: bool) -> Gateway:

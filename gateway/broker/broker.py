@@ -39,7 +39,7 @@ AT_ONCE = 256
 MAXIMUM_COST = 256
 """The same for messages that cost 10 to 20 µs each: 256 KiB can be 30,000 of them."""
 
-ASKED = 8
+EVALUATIONS_PER_COST = 8
 """Evaluated subscriptions, or checked rights to a topic, that count as one such message."""
 
 _PUBLISH = 3
@@ -121,7 +121,9 @@ class Broker(State):
                 if client.closing:
                     return False
                 # checked before each packet: one packet may exceed the limit, the next may not
-                cost = traffic.cost + (router.evaluations - evaluations_before) // ASKED
+                cost = (
+                    traffic.cost + (router.evaluations - evaluations_before) // EVALUATIONS_PER_COST
+                )
                 if traffic.bytes_sent > traffic.full_at or cost > MAXIMUM_COST:
                     traffic.end_share()
                     return True

@@ -20,7 +20,7 @@ cdef class Client:
     cdef public object peer
     cdef public object pieces
     cdef public bint problem_information
-    cdef public bint said_goodbye
+    cdef public bint sent_disconnect
     cdef public Session session
     cdef public short skipping
     cdef public short skips

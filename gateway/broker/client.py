@@ -91,7 +91,7 @@ class Client:
         "peer",
         "pieces",
         "problem_information",
-        "said_goodbye",
+        "sent_disconnect",
         "session",
         "skipping",
         "skips",
@@ -123,7 +123,7 @@ class Client:
         self.held = 0  # bytes in its buffers, as last counted by `MemoryBudget.note`
         self.held_below = 0  # of these, between the socket and here
         self.held_connect = 0  # of these, in a CONNECT that is being decided
-        self.said_goodbye = False  # by DISCONNECT: the client sends nothing more [MQTT-3.14.4-1]
+        self.sent_disconnect = False  # by DISCONNECT: the client sends nothing more [MQTT-3.14.4-1]
         self.problem_information = True
         self.skips = 0  # publications that are not joined with the next after a failed attempt
         self.skipping = 0  # of these, those still to come

@@ -81,16 +81,18 @@ def _restore_session(state: State, stored: RestoredSession, instant: Instant) ->
             awaiting.append((subscription, each))
     for packet_id in stored.incoming:
         session.incoming.add(packet_id)
-    continuation.restore(session, stored.spans, stored.tail, connected=stored.left_at is None)
+    continuation.restore(
+        session, stored.spans, stored.tail, connected=stored.disconnected_at is None
+    )
     session.unchecked = session.queue.messages > 0  # access rules may have changed since
-    left_at = stored.left_at
-    if left_at is None:
-        left_at = instant.wall
-        continuation.note_departure(session, left_at)
+    disconnected_at = stored.disconnected_at
+    if disconnected_at is None:
+        disconnected_at = instant.wall
+        continuation.note_departure(session, disconnected_at)
     for subscription, each in awaiting:
         state.replays.begin(session, subscription, each, instant)
     if session.expiry_interval != NEVER:
-        away = 0.0 if shortened else seconds_since(left_at, instant.wall)
+        away = 0.0 if shortened else seconds_since(disconnected_at, instant.wall)
         sessions.expire_at(state, session, instant.monotonic + session.expiry_interval - away)
 
 

@@ -162,9 +162,9 @@ def set_expiry(state: State, session: Session, interval: int) -> None:
     """
     if (interval > 0) != session.persistent:
         count_session(state.shares, session, persistent=interval > 0)
-    within = session.durability_class.commit_within
-    if interval and not session.persistent and within is not None:
-        session.persist_in(state.store.open(session.client_id, within))
+    commit_within = session.durability_class.commit_within
+    if interval and not session.persistent and commit_within is not None:
+        session.persist_in(state.store.open(session.client_id, commit_within))
     elif not interval and not session.queue.paged:
         _close_journal(session)
     session.expiry_interval = interval
@@ -213,15 +213,15 @@ def end(state: State, session: Session, instant: Instant) -> None:
     session.ended = True
     state.ended_subscriptions.add(session, instant)
     state.replays.discard_all(session)
-    left_over = session.for_other_members()
+    undelivered = session.for_other_members()
     set_expiry(state, session, 0)
     _close_journal(session)
     session.discard()
     del state.sessions[session.client_id]
     state.memory.end_session(session)
     _stop_waiting(state.deadlines, session)
-    if left_over:
-        share_out(state.router, state.counters, left_over, instant.monotonic)
+    if undelivered:
+        share_out(state.router, state.counters, undelivered, instant.monotonic)
     if session.will is not None:
         publish_will(state, session, session.will, instant)
 

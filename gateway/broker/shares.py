@@ -122,19 +122,19 @@ class Share:
         limit = self._limit()
         allowed = max(1, limit * OF_UNNAMED // 100)
         if self.unnamed + more > allowed and holder.startswith(UNNAMED):
-            return self._told(self.unnamed, "all clients without a user name", allowed)
+            return self._reason(self.unnamed, "all clients without a user name", allowed)
         has = self._of_holders.get(holder, 0)
         allowed = max(1, (limit - self.total + has) * self.percent // 100)
         if has + more > allowed:
-            return self._told(has, holder[:SHOWN], allowed)
+            return self._reason(has, holder[:SHOWN], allowed)
         own = self._clients.get(key, (holder, 0))[1]
         allowed = max(1, (allowed - has + own) * OF_HOLDER // 100)
         if own + more > allowed:
             name = (key if isinstance(key, str) else key[0]) or ""
-            return self._told(own, f"client {name[:SHOWN]!r}", allowed)
+            return self._reason(own, f"client {name[:SHOWN]!r}", allowed)
         return ""
 
-    def _told(self, has: int, who: str, allowed: int) -> str:
+    def _reason(self, has: int, who: str, allowed: int) -> str:
         return f"{has:,} {self.what} of {who}; the limit is {allowed:,}"
 
     def largest(self, most: int) -> list[tuple[str, int]]:
@@ -330,7 +330,7 @@ class Shares:
 
     def count_retained(self, before: Publication | None, now: Publication | None) -> None:
         """Count a retained message in place of the one before."""
-        if before is not None and now is not None and _alike(before, now):
+        if before is not None and now is not None and _has_same_share(before, now):
             return
         if now is not None and not _is_own(now):
             key, holder = _publisher_key(now), self.publisher(now)
@@ -401,7 +401,7 @@ def _publisher_key(publication: Publication) -> Key:
     return publication.client_id, publication.username
 
 
-def _alike(before: Publication, now: Publication) -> bool:
+def _has_same_share(before: Publication, now: Publication) -> bool:
     """Return whether two messages of one topic count the same."""
     return (
         before.client_id == now.client_id

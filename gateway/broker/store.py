@@ -9,7 +9,7 @@ from gateway.mqtt.publication import Publication
 from gateway.session.journal import NO_JOURNAL, Journal
 from gateway.session.span import Span
 
-LeftOver = Callable[[list[Span], float, int], None]
+OnUndelivered = Callable[[list[Span], float, int], None]
 """Gets undelivered spans, monotonic seconds, wall milliseconds."""
 
 
@@ -60,7 +60,7 @@ class NothingPending:
 class Store(Protocol):
     """Stores sessions, retained messages and wills across restarts."""
 
-    on_undelivered: LeftOver
+    on_undelivered: OnUndelivered
     """Called with spans of shared subscriptions that an ended session had only on disk."""
 
     @property
@@ -88,10 +88,10 @@ class Store(Protocol):
         """How many rows were never written because every receiver had acknowledged before."""
         ...
 
-    def open(self, client_id: str, within: float) -> Journal:
+    def open(self, client_id: str, commit_within: float) -> Journal:
         """Return the journal of a new persistent session.
 
-        Its notes about the session itself are written `within` this many seconds.
+        Its notes about the session itself are written within `commit_within` seconds.
         """
         ...
 
@@ -127,14 +127,14 @@ class Store(Protocol):
 class StoresNothing:
     """The store of a broker whose sessions end with the process."""
 
-    on_undelivered: LeftOver
+    on_undelivered: OnUndelivered
     durable = False
     pending = NothingPending()
     deferred_commit = 0
     full = False
     elided_rows = 0
 
-    def open(self, client_id: str, within: float) -> Journal:  # noqa: ARG002 - keeps the names
+    def open(self, client_id: str, commit_within: float) -> Journal:  # noqa: ARG002 - keeps the names
         """Return the journal that stores nothing."""
         return NO_JOURNAL
 

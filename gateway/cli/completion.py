@@ -121,10 +121,10 @@ def _zsh(found: Sequence[Word]) -> str:
 
 
 def _fish(path: str, word: Word) -> str:
-    said = f" -d '{word.help}'" if word.help else ""
+    description = f" -d '{word.help}'" if word.help else ""
     line = f"complete -c tidegate -n '__tidegate_stands_behind \"{path}\"'"
     if word.text.startswith("--"):
-        return f"{line} -l {word.text[2:]}{said}"
+        return f"{line} -l {word.text[2:]}{description}"
     if word.text.startswith("-"):
-        return f"{line} -s {word.text[1:]}{said}"
-    return f"{line} -a {word.text}{said}"
+        return f"{line} -s {word.text[1:]}{description}"
+    return f"{line} -a {word.text}{description}"

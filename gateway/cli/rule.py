@@ -153,8 +153,8 @@ def trial_lines(trial: Row) -> Iterator[str]:
     rows.append(["largest gap", *map(_gap, sides)])
     rows.append(["taken by it only", f"{trial['only_old']:,}", f"{trial['only_new']:,}"])
     yield from table(rows)
-    taken = f"{trial['messages']:,} messages on their topics in {trial['elapsed_seconds']:,} s"
-    yield f"{taken}; {_saving(*sides)}" + (f" ({trial['reason']})" if trial["reason"] else "")
+    summary = f"{trial['messages']:,} messages on their topics in {trial['elapsed_seconds']:,} s"
+    yield f"{summary}; {_saving(*sides)}" + (f" ({trial['reason']})" if trial["reason"] else "")
 
 
 def _gap(side: Row | None) -> str:

@@ -7,11 +7,11 @@ PREFIX = 64
 """Bits of an IPv6 address that name a network: one host may have all addresses in it."""
 
 
-KEPT = 1024
+MAX_CACHED = 1024
 """Cached results: parsing an IPv6 address takes 5 microseconds."""
 
 
-@lru_cache(maxsize=KEPT)
+@lru_cache(maxsize=MAX_CACHED)
 def address_block(address: str) -> str:
     """Return an IPv4 address, or the network of an IPv6 address; other texts unchanged."""
     if ":" not in address:

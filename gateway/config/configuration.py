@@ -91,7 +91,7 @@ class Configuration:
     )
     channels: tuple[ChannelSettings, ...] = tables(ChannelSettings, name="channel")
     uplinks: tuple[UplinkSettings, ...] = tables(
-        UplinkSettings, name="uplink", most=MAX_UPLINKS, alone=True
+        UplinkSettings, name="uplink", most=MAX_UPLINKS, single_table=True
     )
     outbox: OutboxSettings = table(OutboxSettings)
     memory: MemorySettings = table(MemorySettings)

@@ -20,7 +20,7 @@ def json_schema() -> dict[str, Any]:
         "definitions": {
             key.name: _table(key.table)
             for key in keys_of(Configuration)
-            if key.alone and key.table is not None
+            if key.single_table and key.table is not None
         },
     }
 
@@ -51,7 +51,7 @@ def _table(settings: type) -> dict[str, Any]:
 
 
 def _key(key: Key) -> dict[str, Any]:
-    if key.alone:
+    if key.single_table:
         table = {"$ref": f"#/definitions/{key.name}"}
         return {"oneOf": [table, _array(key, table)]}
     if key.table is not None:

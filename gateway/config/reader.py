@@ -64,7 +64,7 @@ class Reader:
                 self.mistake(place, value, f"{error}{did_you_mean(value, key.check.words)}")
         elif not key.many:
             values[key.attribute] = self.read(key.table, value, place)
-        elif key.alone and (not isinstance(value, list) or len(value) == 1):
+        elif key.single_table and (not isinstance(value, list) or len(value) == 1):
             value = value[0] if isinstance(value, list) else value
             values[key.attribute] = (self.read(key.table, value, place),)
         elif not isinstance(value, list):

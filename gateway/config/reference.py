@@ -26,8 +26,8 @@ def with_reference(page: str) -> str:
 def _tables(settings: type, place: str) -> Iterator[str]:
     """Yield a section for each table below `place`; one for neighbours with the same keys."""
     keys = [key for key in keys_of(settings) if key.table is not None]
-    for table, alike in groupby(keys, key=attrgetter("table")):
-        names = [(f"{place}{key.name}", key.many and not key.alone) for key in alike]
+    for table, of_table in groupby(keys, key=attrgetter("table")):
+        names = [(f"{place}{key.name}", key.many and not key.single_table) for key in of_table]
         headings = ", ".join(f"`[[{name}]]`" if many else f"`[{name}]`" for name, many in names)
         yield f"### {headings}\n\n{_description(table)}\n"
         yield from _rows(table)

@@ -17,7 +17,7 @@ def values_of(settings: Any, place: str = "") -> Iterator[tuple[str, Key, Any]]:
             yield name, key, value
         elif key.many:
             for number, each in enumerate(value):
-                one = key.alone and len(value) == 1
+                one = key.single_table and len(value) == 1
                 yield from values_of(each, name if one else f"{name}[{number}]")
         else:
             yield from values_of(value, name)

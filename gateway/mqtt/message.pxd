@@ -1,6 +1,6 @@
 import cython
 
-cdef bytes _DIGITS_ALONE
+cdef bytes _DIGITS_ONLY
 cdef bytes _LONG_NUMBER
 cdef Py_ssize_t _JSON_BYTES
 cdef Py_ssize_t _JSON_LEVELS

@@ -43,9 +43,9 @@ _JSON_BYTES = JSON_BYTES  # compiled, C names that no other module sees
 _JSON_LEVELS = JSON_LEVELS
 _TWO_BRACKETS_A_LEVEL = 2 * JSON_LEVELS
 
-_DIGITS_ALONE: Final = bytes(48 if byte in b"0123456789" else 0 for byte in range(256))
+_DIGITS_ONLY: Final = bytes(48 if byte in b"0123456789" else 0 for byte in range(256))
 _LONG_NUMBER: Final = b"0" * 19
-"""Digits of the shortest integer that may not fit 64 bits, as translated by `_DIGITS_ALONE`."""
+"""Digits of the shortest integer that may not fit 64 bits, as translated by `_DIGITS_ONLY`."""
 
 _LONG_DIGITS: Final = re.compile(_LONG_NUMBER + b"0*")
 """Matches the digits of such an integer; a literal prefix is found ten times as fast as a class of
@@ -76,7 +76,7 @@ def parse_json(payload: bytes) -> Any:
         return NOT_JSON
     decode, fault = _decoder()
     try:
-        if _LONG_NUMBER in payload.translate(_DIGITS_ALONE):
+        if _LONG_NUMBER in payload.translate(_DIGITS_ONLY):
             payload = _with_reals(payload)
         value = decode(payload)
     except (fault, ValueError, OverflowError, RecursionError):
@@ -103,7 +103,7 @@ def _with_reals(payload: bytes) -> bytes:
     plain = _without_escapes(payload)
     parts: list[bytes] = []
     quotes = counted = copied = 0
-    for found in _LONG_DIGITS.finditer(plain.translate(_DIGITS_ALONE)):
+    for found in _LONG_DIGITS.finditer(plain.translate(_DIGITS_ONLY)):
         begin, end = found.span()
         before = plain[begin - 1]
         if plain[end] in b".eE" or before in b".eE":

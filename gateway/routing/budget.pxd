@@ -39,7 +39,7 @@ cdef class Budget:
     @cython.locals(work="long long", now=double)
     cpdef begin(self, long long payload_bytes=*)
     cpdef bint passes(self, where, Message message, client_id) except -1
-    @cython.locals(most="long long", used="long long", left="long long", count="long long", figures=Figures)
+    @cython.locals(most="long long", used="long long", remaining="long long", count="long long", figures=Figures)
     cpdef int evaluate(self, where, Message message, client_id, bint quick=*) except -1
     cdef _charge(self, client_id, long long work)
     cdef int _skip(self, where, Message message, client_id) except -1

@@ -207,8 +207,8 @@ class Budget:
         else:
             # a turn that has cost much allows only quick ones
             most = _QUICK if quick or self._turn_cost >= TURN else _EVALUATION
-            left = message.work_left = most - where.steps
-            if left < 0:  # its nodes alone exceed the work
+            remaining = message.work_left = most - where.steps
+            if remaining < 0:  # its nodes alone exceed the work
                 return self._exceeded(where, message, client_id, _ORDINARY, quick)
             try:
                 result = where.evaluate(message)
@@ -343,28 +343,28 @@ class Budget:
     def _measure(
         self, where: Evaluable, message: Message, owner: str, timer: Callable[[], int], used: int
     ) -> None:
-        took = used if used > SLOW_NANOSECONDS else _time(timer, where, message)
+        elapsed = used if used > SLOW_NANOSECONDS else _time(timer, where, message)
         # measured again, in case another process had the processor
-        if SLOW_NANOSECONDS < took != used:
-            took = min(took, _time(timer, where, message))
+        if SLOW_NANOSECONDS < elapsed != used:
+            elapsed = min(elapsed, _time(timer, where, message))
         figures = where.figures
         figures.samples += 1
-        figures.nanoseconds += took
+        figures.nanoseconds += elapsed
         slowest = self.slowest
         if slowest is None or figures.mean > slowest.figures.mean:
             self._slowest = ref(where)
-        if took > SLOW_NANOSECONDS:
+        if elapsed > SLOW_NANOSECONDS:
             self.slow += 1
-            self._warn(where, took, owner, timer())
+            self._warn(where, elapsed, owner, timer())
 
-    def _warn(self, where: Evaluable, took: int, owner: str, now: int) -> None:
+    def _warn(self, where: Evaluable, elapsed: int, owner: str, now: int) -> None:
         if self._warned is not None and now - self._warned < WARNING_NANOSECONDS:
             self._unreported += 1
             return
         logger.warning(
             "%s: an evaluation took %.1f ms, %.1f ms are allowed (%d more since the last line): %s",
             owner,
-            took / 1_000_000,
+            elapsed / 1_000_000,
             SLOW_NANOSECONDS / 1_000_000,
             self._unreported,
             shown(where.text),

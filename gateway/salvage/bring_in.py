@@ -11,7 +11,7 @@ from gateway.salvage.insert import Insert
 from gateway.salvage.layouts import Layout, layout_of
 from gateway.salvage.salvage import DERIVED, Salvage
 
-STAYS_BEHIND = frozenset(
+NOT_COPIED = frozenset(
     {*DERIVED, "history", "history_rules", "history_subscriptions", "meta", "outbox_steps"}
 )
 """Tables that only describe their own database, or whose order cannot be restored."""
@@ -63,7 +63,7 @@ class BringIn:
         try:
             self._target.execute("INSERT INTO meta (name, value) VALUES (?, 1)", (mark,))
             for name in self._tables:
-                if name not in STAYS_BEHIND:
+                if name not in NOT_COPIED:
                     self._bring(layout_of(self._source, name), layout_of(self._target, name))
             self._target.execute("DELETE FROM outbox_totals")  # the rows are counted again
             self._target.execute("COMMIT")
@@ -80,7 +80,7 @@ class BringIn:
         insert = " ".join(
             ("INSERT OR IGNORE INTO", f'"{old.name}"', f"({_listed(names)}) VALUES ({marks})")
         )
-        brought = left = 0
+        brought = not_copied = 0
         for row in self._rows(self._source, old.name, names):
             if not self._stays_out(old.name, dict(zip(names, row, strict=True))):
                 pairs = zip(row, shifts, strict=True)
@@ -88,11 +88,11 @@ class BringIn:
                 if self._target.execute(insert, values).rowcount > 0:
                     brought += 1
                     continue
-            left += 1
+            not_copied += 1
         if brought:
             self.result.salvaged[old.name] = brought
-        if left:
-            self.result.dropped[old.name] = left
+        if not_copied:
+            self.result.dropped[old.name] = not_copied
 
     def _stays_out(self, table: str, row: dict[str, object]) -> bool:
         if table == "message":

@@ -106,15 +106,15 @@ def _has_map(header: bytes, second: bytes) -> bool:
     return any(header[52:56]) or not header.startswith(MAGIC)
 
 
-def _page_bytes(read: Read, size: int, said: tuple[int, ...]) -> int:
+def _page_bytes(read: Read, size: int, claimed: tuple[int, ...]) -> int:
     """Return the size that fits most pages, a stated one if it is possible."""
-    if said[1:] == (PAGE_BYTES, PAGE_BYTES) and said[0] in (0, PAGE_BYTES):
+    if claimed[1:] == (PAGE_BYTES, PAGE_BYTES) and claimed[0] in (0, PAGE_BYTES):
         return PAGE_BYTES  # as the gateway makes it: no vote is needed
 
     def likeliness(page_bytes: int) -> float:
         return _likeliness(read, size, page_bytes)
 
-    found = max((each for each in said if each), key=likeliness)
+    found = max((each for each in claimed if each), key=likeliness)
     return found if size < 2 * found or likeliness(found) > 0 else max(SIZES, key=likeliness)
 
 
@@ -149,12 +149,12 @@ def _vote(page: bytes) -> int:
 
 def _reserved(read: Read, size: int, header: bytes, page_bytes: int) -> int:
     """Return the unused bytes at the end of each page, if the pages agree."""
-    said = header[20] if len(header) > 20 else 0
-    if not said or page_bytes - said < 480:
+    claimed = header[20] if len(header) > 20 else 0
+    if not claimed or page_bytes - claimed < 480:
         return 0
     trees = [page for page in _sample(read, size, page_bytes) if _vote(page) > 0]
-    empty = sum(not any(page[-said:]) for page in trees)
-    return said if 2 * empty > len(trees) or not trees else 0
+    empty = sum(not any(page[-claimed:]) for page in trees)
+    return claimed if 2 * empty > len(trees) or not trees else 0
 
 
 def _encoding(beginning: bytes, header: bytes) -> str:
@@ -162,8 +162,8 @@ def _encoding(beginning: bytes, header: bytes) -> str:
     for encoding in _ENCODINGS:
         if "CREATE".encode(encoding) in beginning:
             return encoding
-    said = header[59] if len(header) > 59 else 1
-    return _ENCODINGS[said - 1] if said in (1, 2, 3) else _ENCODINGS[0]
+    claimed = header[59] if len(header) > 59 else 1
+    return _ENCODINGS[claimed - 1] if claimed in (1, 2, 3) else _ENCODINGS[0]
 
 
 def page_bytes_of(path: Path) -> int:

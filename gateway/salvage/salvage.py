@@ -30,7 +30,7 @@ from gateway.salvage.pages import Pages
 ALL = (-(1 << 63), (1 << 63) - 1)
 """The lowest and the highest rowid."""
 
-_SAID = {"utf-8": 1, "utf-16-le": 2, "utf-16-be": 3}
+_ENCODING_NUMBERS = {"utf-8": 1, "utf-16-le": 2, "utf-16-be": 3}
 """The header's numbers of encodings."""
 
 
@@ -93,7 +93,7 @@ def _is_of(header: bytes, form: Form) -> bool:
     if len(header) < 60 or stated_page_bytes(header) != form.page_bytes:
         return False
     is_used_so = header[20] == form.page_bytes - form.usable
-    return is_used_so and header[56:60] == _SAID[form.encoding].to_bytes(4, "big")
+    return is_used_so and header[56:60] == _ENCODING_NUMBERS[form.encoding].to_bytes(4, "big")
 
 
 def _is_safe(path: Path) -> bool:
@@ -200,11 +200,11 @@ def _pages_of(path: Path, names: set[str]) -> Pages:
     """
     pages = Pages(path)
     if names.isdisjoint(_tables(pages)):
-        alone = Pages(path, with_log=False)
-        if not names.isdisjoint(_tables(alone)):
+        without_log = Pages(path, with_log=False)
+        if not names.isdisjoint(_tables(without_log)):
             pages.close()
-            return alone
-        alone.close()
+            return without_log
+        without_log.close()
     return pages
 
 

@@ -7,7 +7,7 @@ behind it, from access rules to the disk, knows only whole topics.
 import asyncio
 from typing import Any
 
-from gateway.access.topics import DELAY, within
+from gateway.access.topics import DELAY, prefixed
 from gateway.mqtt.codec.fields import (
     VARIABLE_BYTE_INTEGER_LIMIT,
     read_variable_byte_integer,
@@ -77,20 +77,20 @@ class Mount:
     def remove(self, data: bytes | bytearray) -> bytes | bytearray:
         """Return whole packets with the topics as the client knows them."""
         prefix, longer = self._prefix, len(self._prefix)
-        out, kept, position = bytearray(), 0, 0
+        out, copied, position = bytearray(), 0, 0
         while position < len(data):
             length, body = _remaining_length(data, position)
             if data[position] >> 4 == PUBLISH:
                 size, name = int.from_bytes(data[body : body + 2], "big"), body + 2
                 if size > longer and data.startswith(prefix, name):
-                    out += data[kept : position + 1]
+                    out += data[copied : position + 1]
                     out += write_variable_byte_integer(length - longer)
                     out += (size - longer).to_bytes(2, "big")
-                    kept = name + longer
+                    copied = name + longer
             position = body + length
-        if not kept:
+        if not copied:
             return data
-        out += data[kept:]
+        out += data[copied:]
         return out
 
     def _next(self, rest: bytearray, start: int, out: bytearray) -> int:
@@ -134,7 +134,7 @@ class Mount:
         if len(rest) < end:
             self._missing = end - len(rest)
             return start
-        topic = within(bytes(rest[name:end]), self._prefix, _DELAY)
+        topic = prefixed(bytes(rest[name:end]), self._prefix, _DELAY)
         longer = len(topic) - size
         if len(topic) > TOPIC_LIMIT or length + longer > VARIABLE_BYTE_INTEGER_LIMIT:
             self._through = body + length - start
@@ -168,7 +168,7 @@ class Mount:
     def _filter(self, topic_filter: bytes) -> bytes:
         """Return a whole topic filter; the same for one that cannot become a whole one."""
         prefix = self._prefix
-        whole = within(topic_filter, prefix, _SHARED)
+        whole = prefixed(topic_filter, prefix, _SHARED)
         # a mount point that ends inside a level makes no level of a wildcard
         inside = not prefix.endswith(b"/") and any(prefix + each in whole for each in (b"+", b"#"))
         return topic_filter if not topic_filter or inside or len(whole) > TOPIC_LIMIT else whole

@@ -419,7 +419,7 @@ class ClientTransport:
     def _may_close(client: Client, transport: asyncio.Transport) -> bool:
         """Return whether the socket may be closed: nothing is received, and all was written."""
         return (
-            client.said_goodbye
+            client.sent_disconnect
             and transport.can_write_eof()
             and not transport.get_write_buffer_size()
         )

@@ -45,7 +45,7 @@ cdef class Turn:
     cpdef when_on_disk(self, callback)
     @cython.locals(traffic=Traffic, sent="long long")
     cpdef end(self)
-    cdef _note_longest(self, took)
+    cdef _note_longest(self, elapsed)
     cpdef schedule(self)
     @cython.locals(touched=dict, active=dict, late=dict, until=double, in_time=bint,
                    unfinished=bint, polls="long long")

@@ -247,9 +247,9 @@ class Turn:
         if self._due.wanted:  # rows may also come from messages sent now that there is capacity
             self._writer.hand_over()
         if self._instant is not None:
-            took = self.monotonic() - self._instant.monotonic
-            if took > self.longest.seconds:
-                self._note_longest(took)
+            elapsed = self.monotonic() - self._instant.monotonic
+            if elapsed > self.longest.seconds:
+                self._note_longest(elapsed)
         self._instant = self.client = None
         self.scheduled = False  # callbacks after a commit belong to the next turn
         if self._promises:
@@ -260,10 +260,10 @@ class Turn:
         if self.sockets is None and self._waking is None:
             self._await_wake_up()
 
-    def _note_longest(self, took: float) -> None:
+    def _note_longest(self, elapsed: float) -> None:
         client = self.client
         first_byte = 0 if client is None else client.connection.framer.first_byte
-        self.longest.note(took, client, first_byte)
+        self.longest.note(elapsed, client, first_byte)
 
     def stop(self) -> None:
         """Cancel all timers."""

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-BEHIND_ALL = 1_000_000
+LOWEST_PRIORITY = 1_000_000
 """The priority of a class that no entry of the configuration names."""
 
 
@@ -14,7 +14,7 @@ class DurabilityClass(NamedTuple):
     """
 
     commit_within: float | None = 0.0
-    place: int = BEHIND_ALL
+    place: int = LOWEST_PRIORITY
 
 
 COMMIT = DurabilityClass()

@@ -61,9 +61,9 @@ class Inflight:
     @property
     def has_capacity(self) -> bool:
         """False while the client's Receive Maximum is reached [MQTT-3.3.4-9], or our own bound."""
-        return self.has_capacity_behind(0)
+        return self.has_capacity_after(0)
 
-    def has_capacity_behind(self, ahead: int) -> bool:
+    def has_capacity_after(self, ahead: int) -> bool:
         """Return whether a message fits after `ahead` small ones that are about to be sent."""
         has_bytes = self._bytes < _MAXIMUM_BYTES or bool(self.resend)  # resending adds no bytes
         return has_bytes and len(self._spans) - len(self.resend) + ahead < self.limit

@@ -7,7 +7,7 @@ from gateway.access.listeners import UNKNOWN, Origin
 from gateway.session.restored import StoredSubscription
 from gateway.session.span import Span
 
-Take = Callable[[list[Span], bool, float], None]
+OnPage = Callable[[list[Span], bool, float], None]
 """Called with the spans read, whether these are all requested ones, and the monotonic second."""
 
 
@@ -83,8 +83,8 @@ class Journal(Protocol):
         """Report to this queue which messages are on disk, so that it can free their memory."""
         ...
 
-    def load(self, after: int, up_to: int, take: Take) -> None:
-        """Read messages with sequence numbers above `after`, up to `up_to`; `take` gets a page."""
+    def load(self, after: int, up_to: int, on_page: OnPage) -> None:
+        """Read the messages above sequence number `after`, up to `up_to`; `on_page` gets a page."""
         ...
 
     def cut(self, size: int, dropped: Callable[[int], None], *, newest: bool) -> None:
@@ -145,7 +145,7 @@ class NoJournal:
     def serve(self, queue: PagedQueue) -> None:
         """Do nothing."""
 
-    def load(self, after: int, up_to: int, take: Take) -> None:
+    def load(self, after: int, up_to: int, on_page: OnPage) -> None:
         """Do nothing: nothing is on disk."""
 
     def cut(self, size: int, dropped: Callable[[int], None], *, newest: bool) -> None:

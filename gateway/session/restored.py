@@ -70,15 +70,16 @@ class RestoredSession:
 
     Its spans are the first of its messages, in order; `tail` says how many more there are.
 
-    `left_at` is when its connection ended, in milliseconds since 1970; None if it was connected to
-    the very end. `attempts` are how often a channel dispatched messages, by sequence number.
+    `disconnected_at` is when its connection ended, in milliseconds since 1970; None if it was
+    connected to the very end. `attempts` are how often a channel dispatched messages, by sequence
+    number.
     """
 
     journal: "Journal"
     client_id: str
     expiry_interval: int
     username: str | None = None
-    left_at: int | None = None
+    disconnected_at: int | None = None
     home: Origin = UNKNOWN
     attempts: dict[int, int] = field(default_factory=dict)
     subscriptions: list[StoredSubscription] = field(default_factory=list)

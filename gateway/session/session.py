@@ -317,7 +317,7 @@ class Session:
     def ready(self, qos: int, ahead: int = 0) -> bool:
         """Return whether a message of this QoS would be sent at once, after `ahead` others."""
         return self.clear_connection() is not None and (
-            qos == 0 or self.inflight.has_capacity_behind(ahead)
+            qos == 0 or self.inflight.has_capacity_after(ahead)
         )
 
     def capacity(self, publication: Publication, first: int, most: int, qos: int) -> int:
@@ -463,14 +463,14 @@ class Session:
         if not queue.wants_page:
             return
 
-        def take(spans: list[Span], complete: bool, now: float) -> None:
+        def on_page(spans: list[Span], complete: bool, now: float) -> None:
             queue.accept_page(spans, complete=complete)
             # newer messages were accepted in exchange for old ones that were only on disk until now
             overflow.drop_oldest(self)
             self.pump(now)
 
         after, up_to = queue.begin_page()
-        self.journal.load(after, up_to, take)
+        self.journal.load(after, up_to, on_page)
 
     @property
     def comes_soon(self) -> bool:

@@ -63,7 +63,8 @@ def check(
 class Key:
     """A key of a table, or a nested table if `table` is given, one of up to `many` if that is.
 
-    `needed` is whether the file must have it, `alone` whether one of many may be a plain table.
+    `needed` is whether the file must have it, `single_table` whether one of many may be a plain
+    table.
     """
 
     name: str
@@ -75,7 +76,7 @@ class Key:
     shown: str
     table: type | None = None
     many: int = 0
-    alone: bool = False
+    single_table: bool = False
 
     @property
     def default_shown(self) -> str:
@@ -124,13 +125,14 @@ def tables(
     default: tuple[T, ...] = (),
     most: int = TABLES_MAX,
     needed: bool = False,
-    alone: bool = False,
+    single_table: bool = False,
 ) -> Any:
     """Declare an array of at most `most` nested tables, such as `[[listener]]`.
 
-    One that is `needed` has at least one table; with `alone` a single one may be written as `[it]`.
+    One that is `needed` has at least one table; with `single_table` a single one may be written as
+    `[it]`.
     """
-    metadata = {"table": settings, "name": name, "many": most, "alone": alone}
+    metadata = {"table": settings, "name": name, "many": most, "single_table": single_table}
     return field(default=MISSING if needed else default, metadata=metadata)
 
 
@@ -153,8 +155,19 @@ def _key(
     shown: str = "",
     table: type | None = None,
     many: int = 0,
-    alone: bool = False,
+    single_table: bool = False,
 ) -> Key:
     return Key(
-        *(name or attribute, attribute, meaning, check, default, needed, shown, table, many, alone)
+        *(
+            name or attribute,
+            attribute,
+            meaning,
+            check,
+            default,
+            needed,
+            shown,
+            table,
+            many,
+            single_table,
+        )
     )

@@ -16,7 +16,7 @@ from gateway.settings.log import ALL, PARTS, Level, LogSettings
 from gateway.telemetry.buffered_output import buffered
 from gateway.telemetry.line_output import LineOutput, WithoutLock
 
-ROOMS = {
+PACKAGES = {
     "app": ("app", "cli", "telemetry", "clock"),
     "bridges": ("bridges",),
     "broker": ("broker", "session", "routing", "access"),
@@ -126,7 +126,7 @@ def set_up(level: str = "INFO") -> None:
 def set_levels(settings: LogSettings) -> None:
     """Write lines from the level of their part on, and of every other part from `level` on."""
     set_level(ALL, settings.level)
-    for part in ROOMS:
+    for part in PACKAGES:
         set_level(part, getattr(settings, part))
 
 
@@ -148,7 +148,7 @@ def levels() -> dict[str, str | None]:
 def _loggers(part: str) -> list[logging.Logger]:
     if part == ALL:
         return [logging.getLogger()]
-    return [logging.getLogger(f"gateway.{package}") for package in ROOMS[part]]
+    return [logging.getLogger(f"gateway.{package}") for package in PACKAGES[part]]
 
 
 def _to(stream: TextIO) -> LineOutput:

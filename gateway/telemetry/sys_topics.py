@@ -79,7 +79,7 @@ class BrokerFigures:
         self._broker = broker
         self._counters = counters
         self._clock = clock
-        self._started = self._looked = clock.monotonic()
+        self._started = self._checked_at = clock.monotonic()
         self._loads = {name: LoadAverage() for name in (*LOADS, *OTHER_LOADS)}
         self._where = WhereFigures(broker, counters)
         self._where.update()
@@ -93,11 +93,11 @@ class BrokerFigures:
         self._refresh_own()
         self._where.refresh()
         now = self._clock.monotonic()
-        if now - self._looked >= LOAD_INTERVAL:
-            self._update_loads(now - self._looked)
+        if now - self._checked_at >= LOAD_INTERVAL:
+            self._update_loads(now - self._checked_at)
             self._where.update()
             show_largest(self._broker, self._counters)
-            self._looked = now
+            self._checked_at = now
 
     def _refresh_clients(self) -> None:
         broker, counters = self._broker, self._counters
@@ -192,7 +192,7 @@ def _short(found: list[tuple[str, int]]) -> list[tuple[str, int]]:
 
 
 class WhereFigures:
-    """Updates `tidegate/where/…`; `look` visits every filter in use."""
+    """Updates `tidegate/where/…`; `update` visits every filter in use."""
 
     def __init__(self, broker: Broker, counters: Counters) -> None:
         self._broker = broker

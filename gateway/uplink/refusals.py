@@ -11,7 +11,7 @@ RETRY_FIRST, RETRY_LONGEST = 1.0, 300.0
 MAXIMUM_REFUSED = 20_000
 """Messages that wait for this; above it no others are sent until some have ended."""
 
-ALONE_FROM = 2
+SEPARATE_FROM = 2
 """Refusals after which a message is not sent in a batch, where another may be the cause."""
 
 
@@ -81,10 +81,10 @@ class Refusals:
         refusal = self.by_id.get(identifier)
         return refusal is not None and refusal.times == 1
 
-    def alone(self, identifier: int) -> bool:
+    def is_separate(self, identifier: int) -> bool:
         """Return whether the message must not be in a batch."""
         refusal = self.by_id.get(identifier)
-        return refusal is not None and refusal.times >= ALONE_FROM
+        return refusal is not None and refusal.times >= SEPARATE_FROM
 
     def is_due(self, now: float) -> bool:
         """Return whether `next` has a message."""

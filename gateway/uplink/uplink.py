@@ -27,7 +27,7 @@ from gateway.uplink.reports.control_messages import ControlMessages
 logger = logging.getLogger(__name__)
 
 
-ALONE_SECONDS = 60.0
+UNDISTURBED_SECONDS = 60.0
 """Seconds for which a link must be up after a take-over until the alarm ends."""
 
 ALARM = "uplink_taken_over"
@@ -89,11 +89,11 @@ class TakeOvers:
 
     def end(self) -> None:
         """End the alarm, as there is no such link any more."""
-        self.check(ALONE_SECONDS)
+        self.check(UNDISTURBED_SECONDS)
 
     def check(self, seconds_up: float) -> None:
         """End the alarm once a link has been up for long enough."""
-        if self._raised and seconds_up >= ALONE_SECONDS:
+        if self._raised and seconds_up >= UNDISTURBED_SECONDS:
             self._raised = False
             self.alarm(self._alarm_name, "")
 

@@ -99,7 +99,7 @@ def test_the_buffers_of_a_turn_are_kept(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(ctypes, "CDLL", lambda _: library)
     monkeypatch.setattr(sys, "platform", "linux")
     assert set_up_heap()
-    kept, mapped_from = process_limits.KEPT, process_limits.MAPPED_FROM
+    kept, mapped_from = process_limits.TRIM_THRESHOLD, process_limits.MAPPED_FROM
     assert library.options == {-8: 1, -1: kept, -3: mapped_from}
 
 

@@ -68,10 +68,10 @@ def test_a_clock_that_is_set_back_or_hardly_at_all_rewrites_nothing(
     harness: DurableHarness, seconds: float
 ) -> None:
     away(harness)
-    left_at = "SELECT left_at FROM session"
-    before = harness.disk.connection.execute(left_at).fetchone()
+    disconnected_at = "SELECT left_at FROM session"
+    before = harness.disk.connection.execute(disconnected_at).fetchone()
     harness.set_clock(seconds)
-    assert harness.disk.connection.execute(left_at).fetchone() == before
+    assert harness.disk.connection.execute(disconnected_at).fetchone() == before
 
 
 def test_a_session_that_was_left_before_the_clock_was_set_begins_anew(

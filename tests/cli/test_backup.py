@@ -71,8 +71,8 @@ def test_a_card_that_dies(gateway: GatewayProcess, tmp_path: Path) -> None:
     publisher = Publisher(gateway.port)
     for number in range(20):
         assert publisher.publish(f"house/{number}", b"x") < 0x80
-    told = said("backup", archive, "--secrets", secrets, *places(old))
-    assert "keep it apart" in told
+    output = said("backup", archive, "--secrets", secrets, *places(old))
+    assert "keep it apart" in output
     assert {file.stat().st_mode & 0o777 for file in (archive, secrets)} == {0o600}
     assert publisher.publish("house/later", b"x") < 0x80  # which the backup has not
     publisher.close()
@@ -81,8 +81,8 @@ def test_a_card_that_dies(gateway: GatewayProcess, tmp_path: Path) -> None:
     old.rename(tmp_path / "dead")
     old.mkdir()
 
-    told = said("restore", archive, secrets, *places(old))
-    assert "gateway barn as of 20" in told
+    output = said("restore", archive, secrets, *places(old))
+    assert "gateway barn as of 20" in output
     assert (old / "fleet-password").read_text() == "secret\n"
     assert (old / "fleet-password").stat().st_mode & 0o777 == 0o640
     assert (old / "acl").exists()
@@ -102,9 +102,9 @@ def test_a_card_that_dies(gateway: GatewayProcess, tmp_path: Path) -> None:
 
 def test_without_secrets_they_are_named(gateway: GatewayProcess, tmp_path: Path) -> None:
     archive = tmp_path / "barn.tar"
-    told = said("backup", archive, *places(gateway.folder))
+    output = said("backup", archive, *places(gateway.folder))
     left_out = [gateway.folder / "users", gateway.folder / "fleet-password"]
-    assert [line.partition(": left out")[0] for line in told.splitlines()[1:]] == [
+    assert [line.partition(": left out")[0] for line in output.splitlines()[1:]] == [
         str(file) for file in left_out
     ]
     with tarfile.open(archive) as opened:
@@ -116,12 +116,12 @@ def test_without_secrets_they_are_named(gateway: GatewayProcess, tmp_path: Path)
     assert names == {"manifest.json", "tidegate.db", "gateway.toml", acl}
     assert (manifest["gateway"], manifest["epoch"]) == ("barn", epochs(gateway.data)[-1])
     new = tmp_path / "new"
-    told = said("restore", archive, *places(new))
-    assert [line for line in told.splitlines() if "is not in" in line] == [
+    output = said("restore", archive, *places(new))
+    assert [line for line in output.splitlines() if "is not in" in line] == [
         f"{file}: is not in {archive}: restore the archive of --secrets, or make it anew"
         for file in left_out
     ]
-    assert f"{gateway.folder}/acl: is there already and stays as it is" in told
+    assert f"{gateway.folder}/acl: is there already and stays as it is" in output
 
 
 def test_a_gateway_without_a_configuration(tmp_path: Path) -> None:
@@ -130,8 +130,8 @@ def test_a_gateway_without_a_configuration(tmp_path: Path) -> None:
         said("backup", tmp_path / "a.tar", *places(tmp_path))
     finally:
         gateway.kill()
-    told = said("restore", tmp_path / "a.tar", *places(tmp_path / "new"))
-    assert "gateway of no configuration" in told
+    output = said("restore", tmp_path / "a.tar", *places(tmp_path / "new"))
+    assert "gateway of no configuration" in output
 
 
 def test_what_is_there_is_not_replaced(gateway: GatewayProcess, tmp_path: Path) -> None:
@@ -174,8 +174,8 @@ def test_what_cannot_be_restored(tmp_path: Path, content: bytes, complaint: str)
 
 
 def test_no_data_folder(tmp_path: Path) -> None:
-    told = refused("backup", tmp_path / "a.tar", *places(tmp_path))
-    assert told == (
+    output = refused("backup", tmp_path / "a.tar", *places(tmp_path))
+    assert output == (
         f"tidegate: {tmp_path}/data/tidegate.db: there is no such file; --data names the data"
         " folder\n"
     )

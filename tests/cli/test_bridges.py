@@ -9,8 +9,8 @@ def test_kinds_are_listed_and_told_apart(capsys: pytest.CaptureFixture[str]) -> 
     assert "serial" in listed
     assert "thermal" in listed
     assert main(["bridges", "thermal"]) == 0
-    told = capsys.readouterr().out
-    assert '| `interval` | `"10s"` | seconds between two readings |' in told
-    assert "| `silence` |" in told
+    output = capsys.readouterr().out
+    assert '| `interval` | `"10s"` | seconds between two readings |' in output
+    assert "| `silence` |" in output
     assert main(["bridges", "zigbee"]) == 2
     assert "no bridge 'zigbee'; there are " in capsys.readouterr().err

@@ -58,5 +58,5 @@ def test_what_cannot_be_scanned_is_told(capsys: pytest.CaptureFixture[str]) -> N
             "modbus", "/dev/ttyNONE", "--devices", devices
         )
     for devices in ("3", "1-9"):
-        told = error("modbus", "/dev/ttyNONE", "--devices", devices, status=1)
-        assert "/dev/ttyNONE: " in told
+        output = error("modbus", "/dev/ttyNONE", "--devices", devices, status=1)
+        assert "/dev/ttyNONE: " in output

@@ -163,8 +163,8 @@ def test_faults_of_a_certificate_are_named(
     ca_file = authority.ca_file if trusted else other.ca_file
     if host != "127.0.0.1":
         _forward(host, fleet.port)
-    told = _try(tmp_path, f"mqtts://{host}:{fleet.port}", capsys, f'ca_file = "{ca_file}"')
-    assert f"fails: mqtts://{host}:{fleet.port}: {host}:{fleet.port}: {said}" in told
+    output = _try(tmp_path, f"mqtts://{host}:{fleet.port}", capsys, f'ca_file = "{ca_file}"')
+    assert f"fails: mqtts://{host}:{fleet.port}: {host}:{fleet.port}: {said}" in output
     fleet.kill()
 
 
@@ -194,9 +194,9 @@ def test_a_server_that_refuses_the_protocols_of_alpn_says_so(
     )
     until(lambda: listens(port), "openssl listens")
     url, keys = f"mqtts://localhost:{port}", f'ca_file = "{authority.ca_file}"'
-    told = _try(tmp_path, url, capsys, f'{keys}\nalpn = "x-amzn-mqtt-ca"')
-    assert told.startswith("1\n")
-    assert f"fails: {url}: localhost:{port}: it speaks no protocol that alpn names" in told
+    output = _try(tmp_path, url, capsys, f'{keys}\nalpn = "x-amzn-mqtt-ca"')
+    assert output.startswith("1\n")
+    assert f"fails: {url}: localhost:{port}: it speaks no protocol that alpn names" in output
     server.kill()
     server.communicate()
 
@@ -205,9 +205,9 @@ def test_a_server_that_refuses_the_protocols_of_alpn_says_so(
 def test_a_port_without_tls_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     fleet = Mosquitto(tmp_path)
     fleet.start()
-    told = _try(tmp_path, f"mqtts://localhost:{fleet.port}", capsys)
-    assert "TLS" in told, told
-    assert told.startswith("1\n")
+    output = _try(tmp_path, f"mqtts://localhost:{fleet.port}", capsys)
+    assert "TLS" in output, output
+    assert output.startswith("1\n")
     fleet.kill()
 
 
@@ -231,9 +231,9 @@ def test_each_of_several_addresses_is_tried(
 
 
 def test_a_dead_address_is_said_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    told = _try(tmp_path, f"mqtt://127.0.0.1:{free_port()}", capsys)
-    assert "Connection refused" in told
-    assert told.startswith("1\n")
+    output = _try(tmp_path, f"mqtt://127.0.0.1:{free_port()}", capsys)
+    assert "Connection refused" in output
+    assert output.startswith("1\n")
 
 
 def _forward(host: str, port: int) -> None:

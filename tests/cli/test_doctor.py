@@ -265,10 +265,10 @@ def test_another_user_is_told_what_it_may_not_read(
             code = main(["doctor", "--data", str(data)])
         finally:
             os.setresuid(*real)
-        told = capsys.readouterr().out
+        output = capsys.readouterr().out
         assert code == 1
         line = f"{outside / named} cannot be read, Permission denied: try it as root"
-        assert told.count(line) == 1
+        assert output.count(line) == 1
 
 
 UPLINK = """
@@ -348,9 +348,9 @@ def test_a_running_gateway_is_asked_what_clients_hold(
         assert gateway.process is not None
         until(lambda: gateway.listens() and (gateway.data / "lock").exists(), "it listens")
         main(arguments)
-        told = capsys.readouterr().out
-        assert f"memory: the gateway, process {gateway.process.pid}, occupies " in told
-        assert re.search(r"^ok +memory: clients hold \S+ \w+ of \S+ MB$", told, re.MULTILINE)
+        output = capsys.readouterr().out
+        assert f"memory: the gateway, process {gateway.process.pid}, occupies " in output
+        assert re.search(r"^ok +memory: clients hold \S+ \w+ of \S+ MB$", output, re.MULTILINE)
     finally:
         gateway.kill()
     main(arguments)  # its number is in the folder still

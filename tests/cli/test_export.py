@@ -63,8 +63,8 @@ def test_a_gateway_moves(tmp_path: Path) -> None:
         said("export", again, "--again", *places(old))
 
         assert "which `tidegate import` reads" in refused("restore", archive, *places(new))
-        told = said("import", archive, *places(new))
-        assert f"{archive}.imported: is the archive now" in told
+        output = said("import", archive, *places(new))
+        assert f"{archive}.imported: is the archive now" in output
         assert "was imported already" in refused("import", f"{archive}.imported", *places(new))
         assert kept(new / "data") == before
 

@@ -25,11 +25,11 @@ PICO, ESP = PluggedIn("/dev/ttyNO1", "a Pico"), PluggedIn("/dev/ttyNO2", "an ESP
     ],
 )
 def test_a_word_that_is_not_known(
-    tmp_path: Path, board: str, sensor: str, name: str, told: str
+    tmp_path: Path, board: str, sensor: str, name: str, output: str
 ) -> None:
     with pytest.raises(TidegateError) as error:
         write_new(board, [sensor], name, tmp_path / "node.toml")
-    assert told in str(error.value)
+    assert output in str(error.value)
     assert not (tmp_path / "node.toml").exists()
 
 
@@ -78,9 +78,9 @@ def options(**given: object) -> argparse.Namespace:
 
 def test_each_board_that_cannot_be_updated_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     assert command_update(options(ports=["/dev/ttyNO1", "/dev/ttyNO2"])) == 1
-    told = capsys.readouterr()
-    assert told.out == "0 of 2 nodes have this version\n"
-    assert told.err.splitlines() == [
+    output = capsys.readouterr()
+    assert output.out == "0 of 2 nodes have this version\n"
+    assert output.err.splitlines() == [
         f"/dev/ttyNO{number} is not there: is the board plugged in?" for number in (1, 2)
     ]
 
@@ -98,9 +98,9 @@ def test_all_boards_are_those_of_the_configuration_too(
     )
     given = options(all=True, config=config, url=None)
     assert command_update(given) == 1
-    told = capsys.readouterr()
-    assert "0 of 3 nodes" in told.out
-    assert "no adapter 1a86:7523:gone is plugged in" in told.err
+    output = capsys.readouterr()
+    assert "0 of 3 nodes" in output.out
+    assert "no adapter 1a86:7523:gone is plugged in" in output.err
     assert given.url is None
     config.write_text('[[listener]]\nport = 1999\n[[serial]]\nport = "/dev/ttyNO2"\n')
     for url, asked in ((None, "mqtt://127.0.0.1:1999"), ("mqtt://b:1", "mqtt://b:1")):

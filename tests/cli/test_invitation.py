@@ -37,8 +37,8 @@ def test_on_a_terminal_three_commands_are_told(tmp_path: Path) -> None:
     assert process.wait(SECONDS) == 0
     os.close(here)
     url = f"mqtt://127.0.0.1:{port}"
-    told = [line.strip() for line in text.splitlines() if line.startswith("  ")]
-    assert told == [f"{COMMAND} {command} {url}" for command in COMMANDS]
+    output = [line.strip() for line in text.splitlines() if line.startswith("  ")]
+    assert output == [f"{COMMAND} {command} {url}" for command in COMMANDS]
 
 
 @pytest.mark.parametrize(

@@ -133,9 +133,9 @@ async def test_a_client_is_kicked_and_the_events_say_by_whom(clients: Clients, a
     assert "0 messages with it" in ask("client", "kick", "other", "--drop")
     events = ask("events", "--since", "1h", "--kind", "order")
     assert "order client 'victim': too loud: requested by client 'tidegate-" in events
-    told = [json.loads(line) for line in ask("events", "--json").splitlines()]
-    assert [event["id"] for event in told] == sorted(event["id"] for event in told)
-    assert told[0]["kind"] == "start"
+    output = [json.loads(line) for line in ask("events", "--json").splitlines()]
+    assert [event["id"] for event in output] == sorted(event["id"] for event in output)
+    assert output[0]["kind"] == "start"
     assert "'victim' is not connected" in ask("client", "kick", "victim", status=2)
     assert "--since 'x' is not 90s" in ask("events", "--since", "x", status=2)
     assert "is not a number from 1" in ask("events", "--limit", "0", status=2)

@@ -50,7 +50,7 @@ def test_every_command_works_where_roles_and_passwords_close_the_listeners(
     gateway.start()
     loopback = tidegate("uplink", "status", f"mqtt://127.0.0.1:{gateway.port}")
     assert (loopback.returncode, "Not authorized" in loopback.stderr) == (2, True)
-    for command, told in (
+    for command, output in (
         (("uplink", "pause"), "uplink: pause"),
         (("uplink", "status"), "state         paused"),
         (("uplink", "resume"), "uplink: resume"),
@@ -59,7 +59,7 @@ def test_every_command_works_where_roles_and_passwords_close_the_listeners(
         (("doctor", "--data", "var"), "memory: clients hold"),
     ):
         done = tidegate(*command)
-        assert told in done.stdout, (command, done.stderr)
+        assert output in done.stdout, (command, done.stderr)
     assert tidegate("uplink", "status", f"mqtt+unix://{path}").returncode == 0
     assert tidegate("check", "gateway.toml").returncode == 0
 
@@ -108,8 +108,8 @@ def test_the_only_one_that_runs_is_taken_whatever_its_data_folder(
         assert default_url() == f"mqtt+unix://run/{socket_name(one)}"
         with listen(other):
             broker = LocalBroker.of(options(None))
-            told = f"several gateways run here, name one: {', '.join(urls)}"
-            assert broker.name == f"{LOCAL_BROKER} ({told})"
+            output = f"several gateways run here, name one: {', '.join(urls)}"
+            assert broker.name == f"{LOCAL_BROKER} ({output})"
             with listen(folders[1]):
                 assert default_url() == f"mqtt+unix://run/{socket_name(folders[1])}"
     assert LocalBroker.of(options(None)).name == LOCAL_BROKER

@@ -32,7 +32,7 @@ from tests.support.waiting import SECONDS, listens, until
 SUBSCRIBED = ReasonCode.GRANTED_QOS_1
 
 
-def told(done: "subprocess.CompletedProcess[str]") -> str:
+def output(done: "subprocess.CompletedProcess[str]") -> str:
     """Return the only line on standard error of a start that failed with status 2."""
     assert done.returncode == 2, done
     assert not done.stdout
@@ -46,7 +46,7 @@ def told(done: "subprocess.CompletedProcess[str]") -> str:
 
 @pytest.mark.uncovered
 def test_a_busy_port(tidegate: Command, bare: GatewayProcess) -> None:
-    line = told(tidegate("run", "--port", bare.port))
+    line = output(tidegate("run", "--port", bare.port))
     assert bare.process is not None
     begin = f"tidegate: cannot listen on 127.0.0.1:{bare.port}: Address already in use by "
     end = f"(process {bare.process.pid}); another port: --port, or `port` of the [[listener]]"
@@ -56,7 +56,7 @@ def test_a_busy_port(tidegate: Command, bare: GatewayProcess) -> None:
 
 def test_a_data_folder_in_use(tidegate: Command, bare: GatewayProcess) -> None:
     assert bare.process is not None
-    line = told(tidegate("run", "--port", free_port(), "--data", bare.data))
+    line = output(tidegate("run", "--port", free_port(), "--data", bare.data))
     assert line == (
         f"tidegate: {bare.data} is in use by process {bare.process.pid}: each gateway needs its own"
     )
@@ -64,7 +64,7 @@ def test_a_data_folder_in_use(tidegate: Command, bare: GatewayProcess) -> None:
 
 def test_a_data_folder_that_cannot_be(tidegate: Command, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    line = told(tidegate("run", "--port", free_port(), "--data", tmp_path / "file" / "var"))
+    line = output(tidegate("run", "--port", free_port(), "--data", tmp_path / "file" / "var"))
     assert str(tmp_path / "file" / "var") in line
 
 
@@ -85,12 +85,12 @@ def test_a_data_folder_that_cannot_be(tidegate: Command, tmp_path: Path) -> None
 def test_a_wrong_configuration(tidegate: Command, tmp_path: Path, text: str, part: str) -> None:
     path = tmp_path / "gateway.toml"
     path.write_text(text)
-    assert part in told(tidegate("run", "--config", path, "--port", free_port()))
+    assert part in output(tidegate("run", "--config", path, "--port", free_port()))
 
 
 @pytest.mark.uncovered
 def test_a_configuration_that_is_not_there(tidegate: Command, tmp_path: Path) -> None:
-    assert told(tidegate("run", "--config", "none.toml")) == (
+    assert output(tidegate("run", "--config", "none.toml")) == (
         "tidegate: none.toml: No such file or directory"
     )
     assert not list(tmp_path.iterdir())
@@ -104,7 +104,7 @@ def test_a_file_of_a_newer_version(tidegate: Command, tmp_path: Path) -> None:
     database.execute("PRAGMA user_version = 9999")
     database.execute("CREATE TABLE of_tomorrow (x)")
     database.close()
-    assert "tidegate.db" in told(tidegate("run", "--port", free_port(), "--data", data))
+    assert "tidegate.db" in output(tidegate("run", "--port", free_port(), "--data", data))
 
 
 def test_a_failed_start_leaves_the_folder_free(

@@ -24,10 +24,10 @@ def test_a_pause_outlives_a_restart_and_the_status_says_so(
     try:
         done = tidegate("uplink", "status", url(gateway))
         assert done.returncode == 0
-        told = dict(line.split(maxsplit=1) for line in done.stdout.splitlines())
-        assert told["state"] == "connected"
-        assert told["destination"].endswith("landing")
-        assert told["waiting"] == "0 messages, 0.0 MB"
+        output = dict(line.split(maxsplit=1) for line in done.stdout.splitlines())
+        assert output["state"] == "connected"
+        assert output["destination"].endswith("landing")
+        assert output["waiting"] == "0 messages, 0.0 MB"
         assert tidegate("uplink", "pause", url(gateway)).returncode == 0
         gateway.kill()
         gateway.start()

@@ -37,7 +37,7 @@ def config(tmp_path: Path) -> None:
 
 
 def user(folder: Path, *arguments: str, password: str = "") -> "subprocess.CompletedProcess[str]":
-    return tidegate("user", *arguments, folder=folder, told=password)
+    return tidegate("user", *arguments, folder=folder, stdin=password)
 
 
 HERE = ("--config", "gateway.toml")

@@ -65,12 +65,12 @@ FAILURES: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("row", "told"), FAILURES)
 def test_a_vector_that_fails(
-    row: dict[str, Any], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    row: dict[str, Any], output: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     good = {"id": "good", "expr": "where qos = 0", "message": FIRST, "result": True}
     file = vectors(tmp_path, good, {"id": "bad", "message": FIRST} | row, good)
     assert main(["where", "vectors", str(file)]) == 1
-    assert capsys.readouterr().out == f"bad: {told}\nwhere: 2 passed, 1 failed\n"
+    assert capsys.readouterr().out == f"bad: {output}\nwhere: 2 passed, 1 failed\n"
 
 
 @pytest.mark.parametrize("expression", ["where1 = 5", "Where where1 = 5", "where(where1 = 5)"])
@@ -97,8 +97,8 @@ def test_a_negation_that_is_none(
     monkeypatch.setattr(where_vectors, "compile_where", lambda text: always)
     file = vectors(tmp_path, {"id": "bad", "expr": "qos = 0", "message": FIRST, "result": True})
     assert main(["where", "vectors", str(file)]) == 1
-    told = "bad: within NOT: expected false, got true\n"
-    assert capsys.readouterr().out == told + "where: 0 passed, 1 failed\n"
+    output = "bad: within NOT: expected false, got true\n"
+    assert capsys.readouterr().out == output + "where: 0 passed, 1 failed\n"
 
 
 def test_an_uplink_row_with_one_result(tmp_path: Path) -> None:
@@ -120,13 +120,13 @@ def test_an_uplink_row_with_one_result(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_no_vector(
-    line: str, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    line: str, output: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "vectors.jsonl"
     file.write_text(line, "utf-8")
     assert main(["where", "vectors", str(file)]) == 2
     errors = capsys.readouterr().err
-    assert errors.startswith(f"tidegate: {file}: {told}")
+    assert errors.startswith(f"tidegate: {file}: {output}")
     assert errors.count("\n") == 1
 
 
@@ -175,9 +175,9 @@ def test_check_shows_the_position(
 ) -> None:
     assert main(["where", "check", text]) == 1
     output, errors = capsys.readouterr()
-    shown, pointer, told = errors.rstrip("\n").split("\n")
+    shown, pointer, output = errors.rstrip("\n").split("\n")
     assert (output, shown, pointer) == ("", line, " " * caret + "^")
-    assert told.startswith("syntax error at position ")
+    assert output.startswith("syntax error at position ")
 
 
 def test_an_expression_that_is_not_utf8(capsys: pytest.CaptureFixture[str]) -> None:
@@ -250,8 +250,8 @@ def test_explain_a_message_from_standard_input(
     ],
 )
 def test_what_is_no_message(
-    row: object, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    row: object, output: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = written(tmp_path, row)
     assert main(["where", "explain", "TRUE", "--message", str(file)]) == 2
-    assert capsys.readouterr().err.startswith(f"tidegate: {file}: {told}")
+    assert capsys.readouterr().err.startswith(f"tidegate: {file}: {output}")

@@ -116,7 +116,7 @@ def test_every_topic_by_default(
     assert capsys.readouterr().out.startswith("messages: 7 of 7 would pass (100.0 %)\n")
 
 
-def told(capsys: pytest.CaptureFixture[str]) -> list[str]:
+def output(capsys: pytest.CaptureFixture[str]) -> list[str]:
     """Return what stands between the headline and the subscriptions."""
     head, disk, *rest = capsys.readouterr().out.splitlines()
     head_of_all = r"s/1, 8 bytes, QoS 1, from 'publisher', accepted [0-9-]{10} [0-9:.]{15}"
@@ -153,7 +153,7 @@ def test_why_it_was_filtered(
     gateway: GatewayProcess, epoch: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["why", f"{epoch}.main.2", "--data", str(gateway.data)]) == 0
-    assert told(capsys) == [
+    assert output(capsys) == [
         *(line.format(2) for line in NOT_OVER_100),
         *deadband("FALSE", 2),
         "filtered: no rule of the stream took it",
@@ -164,13 +164,13 @@ def test_why_it_was_taken(
     gateway: GatewayProcess, epoch: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["why", f"{epoch}.main.3", "--data", str(gateway.data)]) == 0
-    assert told(capsys)[-7:] == [
+    assert output(capsys)[-7:] == [
         *deadband("TRUE", 3),
         TAKEN.format(1, "backlog"),
         WAITS.format("backlog"),
     ]
     assert main(["why", f"{epoch}.all.3", "--data", str(gateway.data)]) == 0
-    assert told(capsys) == ["rule 2 on s/#: TRUE", TAKEN.format(2, "live"), WAITS.format("live")]
+    assert output(capsys) == ["rule 2 on s/#: TRUE", TAKEN.format(2, "live"), WAITS.format("live")]
 
 
 def copy(gateway: GatewayProcess, folder: Path, *statements: str) -> Path:
@@ -196,10 +196,10 @@ def test_what_became_of_it_at_the_fleet(
     )
     data = copy(gateway, tmp_path, refuse, "DELETE FROM outbox")
     assert main(["why", f"{epoch}.main.1", "--data", str(data)]) == 0
-    assert told(capsys)[-1].startswith("rejected (0x99): `tidegate uplink rejected show ")
+    assert output(capsys)[-1].startswith("rejected (0x99): `tidegate uplink rejected show ")
     assert main(["why", f"{epoch}.main.3", "--data", str(data)]) == 0
     assert (
-        told(capsys)[-1]
+        output(capsys)[-1]
         == "left the outbox: the fleet has acknowledged it, or its end in the ledger"
     )
 
@@ -210,13 +210,13 @@ def test_rules_that_are_not_known_any_more(
     overflow = "UPDATE history SET rules = replace(rules, '[1,1,true,false]', '[1,1,true,true]')"
     data = copy(gateway, tmp_path, overflow, "DELETE FROM history_rules WHERE place = 0")
     assert main(["why", f"{epoch}.main.3", "--data", str(data)]) == 0
-    assert told(capsys)[:2] == ["rule 0: FALSE", "rule 1 on s/#: TRUE"]
+    assert output(capsys)[:2] == ["rule 0: FALSE", "rule 1 on s/#: TRUE"]
     assert main(["why", f"{epoch}.main.3", "--data", str(data)]) == 0
-    assert "  but had no space to remember this one (state_overflow)" in told(capsys)
+    assert "  but had no space to remember this one (state_overflow)" in output(capsys)
     (tmp_path / "tidegate.db").unlink()
     data = copy(gateway, tmp_path, "DELETE FROM history_rules")
     assert main(["why", f"{epoch}.all.3", "--data", str(data)]) == 0
-    assert told(capsys) == ["rule 2: TRUE", TAKEN.format(2, "unknown"), WAITS.format("live")]
+    assert output(capsys) == ["rule 2: TRUE", TAKEN.format(2, "unknown"), WAITS.format("live")]
 
 
 def test_a_number_that_was_never_given(

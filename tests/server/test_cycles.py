@@ -31,9 +31,9 @@ def left() -> Counter[str]:
     return Counter(type(each).__name__ for each in gc.get_objects() if isinstance(each, OURS))
 
 
-@pytest.mark.parametrize("said_goodbye", [True, False])
+@pytest.mark.parametrize("sent_disconnect", [True, False])
 async def test_nothing_is_left_of_a_connection(
-    tmp_path: Path, authority: Authority, server_pair: Pair, *, said_goodbye: bool
+    tmp_path: Path, authority: Authority, server_pair: Pair, *, sent_disconnect: bool
 ) -> None:
     if not isinstance(asyncio.get_running_loop(), GatewayLoop):
         return  # asyncio's own transports refer to themselves
@@ -46,7 +46,7 @@ async def test_nothing_is_left_of_a_connection(
             before = left()
             client = await place.connect("c")
             assert left()["SocketTransport"] == before["SocketTransport"] + 1
-            if not said_goodbye:
+            if not sent_disconnect:
                 next(iter(place.server.listener.connections.clients)).abort()
             await client.close()
             counters = place.server.counters

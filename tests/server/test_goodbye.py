@@ -73,7 +73,7 @@ async def test_what_a_client_did_not_read_before_its_goodbye_is_written(narrow: 
     theirs = narrow.broker.clients["slow"]
     await until(lambda: theirs.connection.congested)
     await slow.send(Disconnect())
-    await until(lambda: theirs.said_goodbye)
+    await until(lambda: theirs.sent_disconnect)
     messages = theirs.connection.packets_sent - 2  # without CONNACK and SUBACK
     packets = await slow.until_closed()
     assert packets == [Publish("a", b"x" * (1_000 + number)) for number in range(messages)]

@@ -9,7 +9,7 @@ import pytest
 from gateway.config.load import load
 from gateway.settings.log import PARTS as PARTS_OF_LOG
 from gateway.settings.log import Level, LogSettings
-from gateway.telemetry.logs import ROOMS, levels, set_level, set_levels
+from gateway.telemetry.logs import PACKAGES, levels, set_level, set_levels
 
 PARTS = ("uplink.uplink", "broker.broker", "session.session", "server.turn", "app.start")
 
@@ -62,11 +62,11 @@ def test_one_part_may_change_alone() -> None:
     assert logging.getLogger("gateway.session.session").getEffectiveLevel() == logging.DEBUG
     set_level("broker", None)
     assert levels()["broker"] is None
-    assert set(ROOMS) == {*PARTS_OF_LOG} - {"all"}
+    assert set(PACKAGES) == {*PARTS_OF_LOG} - {"all"}
 
 
 def test_every_package_that_logs_belongs_to_a_part() -> None:
-    known = {room for rooms in ROOMS.values() for room in rooms}
+    known = {name for names in PACKAGES.values() for name in names}
     logging_ones = {
         file.relative_to(GATEWAY).parts[0]
         for file in GATEWAY.rglob("*.py")

@@ -31,10 +31,10 @@ def test_without_patience_nothing_is_tried_again() -> None:
 def test_a_second_refusal_keeps_a_message_out_of_batches() -> None:
     refusals = Refusals(60.0)
     refusals.add(1, BUSY, 0.0)
-    assert (refusals.is_first(1), refusals.alone(1)) == (True, False)
+    assert (refusals.is_first(1), refusals.is_separate(1)) == (True, False)
     refusals.add(1, BUSY, 1.0)
-    assert (refusals.is_first(1), refusals.alone(1)) == (False, True)
-    assert (refusals.is_first(2), refusals.alone(2)) == (False, False)
+    assert (refusals.is_first(1), refusals.is_separate(1)) == (False, True)
+    assert (refusals.is_first(2), refusals.is_separate(2)) == (False, False)
     refusals.discard(1)
     refusals.discard(1)
     assert not refusals.by_id

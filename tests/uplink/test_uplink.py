@@ -12,7 +12,7 @@ from gateway.mqtt.reason_codes import ReasonCode
 from gateway.uplink.destination import Link
 from gateway.uplink.errors import End, LinkError, TakenOverError
 from gateway.uplink.fleet.stream import CONNECT_SECONDS
-from gateway.uplink.uplink import ALARM, ALONE_SECONDS, TakeOvers, Uplink
+from gateway.uplink.uplink import ALARM, UNDISTURBED_SECONDS, TakeOvers, Uplink
 from tests.support.disk.storage import Store, until
 from tests.support.fleet.fleet_broker import FleetBroker
 from tests.support.fleet.reconnecting import reconnect_after
@@ -28,10 +28,10 @@ def test_one_that_is_named_raises_the_alarm_once_and_ends_it() -> None:
     looking.ended(error, 0.0)
     looking.ended(error, 1.0)
     assert alarms == [(ALARM, str(error))]
-    looking.check(ALONE_SECONDS - 1)
+    looking.check(UNDISTURBED_SECONDS - 1)
     assert len(alarms) == 1
-    looking.check(ALONE_SECONDS)
-    looking.check(ALONE_SECONDS + 1)
+    looking.check(UNDISTURBED_SECONDS)
+    looking.check(UNDISTURBED_SECONDS + 1)
     assert alarms[1:] == [(ALARM, "")]
 
 

@@ -20,7 +20,7 @@ INTERVAL = 10.0
 NOTE_SECONDS = 600.0
 """Seconds between two records in the database, which are written too."""
 
-NOTE_WITHIN = 60.0
+COMMIT_WITHIN = 60.0
 """Seconds for which a record may wait for another commit."""
 
 
@@ -111,7 +111,7 @@ class Wear:
         )
 
         def add(statement: str, row: tuple[object, ...]) -> int:
-            return self._writer.add(statement, row, within=NOTE_WITHIN)
+            return self._writer.add(statement, row, commit_within=COMMIT_WITHIN)
 
         note_written(add, run.clock.wall_ms(), more)
 

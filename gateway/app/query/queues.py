@@ -115,12 +115,12 @@ class QueueQueries:
         part = f"tidegate/uplink/{name}/" if uplinks.several else "tidegate/uplink/"
         values, oldest = self._counters.values, outbox.oldest.time
         depth = uplinks.rows[uplinks.names.index(name)]
-        waited, alone = None, depth == outbox.bounds.rows  # nothing waits for another uplink only
-        if oldest is not None and depth and alone:
+        waited, is_only = None, depth == outbox.bounds.rows  # nothing waits for another uplink only
+        if oldest is not None and depth and is_only:
             waited = max(0.0, (self._clock.wall_ms() - oldest) / 1000)
         return {
             "depth": depth,
-            "bytes": outbox.bounds.bytes if alone else None,
+            "bytes": outbox.bounds.bytes if is_only else None,
             "oldest_seconds": waited,
             "state": values.get(f"{part}state", "off"),
             "error": values.get(f"{part}error", ""),

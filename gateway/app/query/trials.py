@@ -191,10 +191,10 @@ class RuleTrials:
         """End a trial when its time is over, and remove it when its owner has disconnected."""
         clients = self._core.broker.clients
         while clients.get(running.client_id) is running.owner:
-            left = running.began + running.seconds - self._run.clock.monotonic()
-            if left <= 0:
+            remaining = running.began + running.seconds - self._run.clock.monotonic()
+            if remaining <= 0:
                 self._end(running, OVER)
-            await asyncio.sleep(min(left, OWNER_SECONDS) if left > 0 else OWNER_SECONDS)
+            await asyncio.sleep(min(remaining, OWNER_SECONDS) if remaining > 0 else OWNER_SECONDS)
             if self._trials.get(running.name) is not running:
                 return
         self._forget(running)

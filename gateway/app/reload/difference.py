@@ -50,16 +50,16 @@ def _of_tables(old: Any, new: Any, place: str) -> Iterator[Change]:
         if key.table is None:
             yield Change(name, _shown(before, key.name), _shown(now, key.name))
         elif key.many:
-            yield from _of_arrays(before, now, name, alone=key.alone)
+            yield from _of_arrays(before, now, name, single_table=key.single_table)
         else:
             yield from _of_tables(before, now, name)
 
 
 def _of_arrays(
-    old: Sequence[Any], new: Sequence[Any], name: str, *, alone: bool
+    old: Sequence[Any], new: Sequence[Any], name: str, *, single_table: bool
 ) -> Iterator[Change]:
     """Yield the differences of two arrays between what they have in common at both ends."""
-    if alone and len(old) == len(new) == 1:
+    if single_table and len(old) == len(new) == 1:
         yield from _of_tables(old[0], new[0], name)
         return
     least = min(len(old), len(new))

@@ -166,19 +166,19 @@ def _allowed(connack: ConnAck, settings: UplinkSettings, dialect: Dialect) -> It
     if not dialect.mqtt_5:
         yield "MQTT 3.1.1 has no words for limits: what it takes shows itself with messages"
         return
-    said = connack.properties
-    receive, size = said.receive_maximum or 65_535, said.maximum_packet_size
-    yield f"Maximum QoS {2 if said.maximum_qos is None else said.maximum_qos}"
-    yield f"retained messages: {'no' if said.retain_available == 0 else 'yes'}"
-    yield f"Maximum Packet Size {'not said' if size is None else f'{size:,} bytes'}"
+    properties = connack.properties
+    receive, size = properties.receive_maximum or 65_535, properties.maximum_packet_size
+    yield f"Maximum QoS {2 if properties.maximum_qos is None else properties.maximum_qos}"
+    yield f"retained messages: {'no' if properties.retain_available == 0 else 'yes'}"
+    yield f"Maximum Packet Size {'not given' if size is None else f'{size:,} bytes'}"
     yield f"Receive Maximum {receive:,}"
-    yield f"Topic Alias Maximum {said.topic_alias_maximum or 0:,}"
-    if said.session_expiry_interval is not None:
-        yield f"sessions are kept for {said.session_expiry_interval:,} s"
-    if said.server_keep_alive is not None:
-        yield f"Keep Alive {said.server_keep_alive:,} s"
-    if said.assigned_client_identifier is not None:
-        yield f"client identifier {said.assigned_client_identifier!r}, by the broker"
+    yield f"Topic Alias Maximum {properties.topic_alias_maximum or 0:,}"
+    if properties.session_expiry_interval is not None:
+        yield f"sessions are kept for {properties.session_expiry_interval:,} s"
+    if properties.server_keep_alive is not None:
+        yield f"Keep Alive {properties.server_keep_alive:,} s"
+    if properties.assigned_client_identifier is not None:
+        yield f"client identifier {properties.assigned_client_identifier!r}, by the broker"
     yield "whether it lets the gateway publish can only be seen by publishing, which is not tried"
 
 
@@ -190,22 +190,22 @@ def _failing(
         yield f"nothing comes down on {topic_filter!r}: {why}"
     if attempt.connack is None or not dialect.mqtt_5:
         return
-    said = attempt.connack.properties
-    if said.retain_available == 0:
+    properties = attempt.connack.properties
+    if properties.retain_available == 0:
         for key, rule, _ in rules:
             if rule.retain:
                 yield f"{key}.retain: the broker retains nothing; messages go up without RETAIN"
-    expiry = said.session_expiry_interval
+    expiry = properties.session_expiry_interval
     if expiry is not None and expiry < settings.session_expiry and not attempt.clean:
         wanted = f"{settings.session_expiry:,}"
         yield f"session_expiry: the broker keeps sessions for {expiry:,} s, not {wanted} s"
-    size = said.maximum_packet_size
+    size = properties.maximum_packet_size
     if size is not None and size < settings.packet_bytes:
         yield (
             f"messages of more than {size:,} bytes do not go up; clients here may publish"
             f" {settings.packet_bytes:,}"
         )
-    if said.wildcard_subscription_available == 0:
+    if properties.wildcard_subscription_available == 0:
         for each in settings.down:
             if "+" in each.topic or "#" in each.topic:
                 yield f"down {each.topic!r}: the broker takes no topic filters with wildcards"

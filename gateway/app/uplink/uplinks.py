@@ -205,10 +205,10 @@ class UplinksPart:
         """Return a line for each uplink that is removed."""
         names = [each.name or f"uplink[{n}]" for n, each in enumerate(new.uplinks)]
         to = f"are sent by {names[0]}" if names else "wait for another uplink"
-        alone = self._links.shared.outbox.uplinks.alone
+        waiting_only_for = self._links.shared.outbox.uplinks.waiting_only_for
         return [
             f"{f'uplink {each.name}' if each.name else place_of(old.uplinks, index)} is removed:"
-            f" {alone(index):,} messages that waited only for it {to}"
+            f" {waiting_only_for(index):,} messages that waited only for it {to}"
             for index, (each, place) in enumerate(zip(old.uplinks, places, strict=False))
             if place is None
         ]
@@ -315,11 +315,11 @@ def uplink_rules(uplinks: Sequence[UplinkSettings]) -> list[Rule]:
     made = []
     for _, rule, places in rules_of(uplinks):
         where = None if rule.where is None else compile_rule(rule.where)
-        within = rule.commit_within
-        if within is None:
-            within = min((uplinks[place].commit_within for place in places), default=0.0)
+        commit_within = rule.commit_within
+        if commit_within is None:
+            commit_within = min((uplinks[place].commit_within for place in places), default=0.0)
         bits = sum(1 << place for place in places)
         made.append(
-            Rule(rule.topic, where, rule.stream, rule.lane, within, bits, retain=rule.retain)
+            Rule(rule.topic, where, rule.stream, rule.lane, commit_within, bits, retain=rule.retain)
         )
     return made

@@ -47,7 +47,7 @@ OLD_MS = 300_000
 """Milliseconds after which a reading counts as delayed: Home Assistant would take it for
 current."""
 
-SAY_AFTER = (3.0, 30.0)
+REPEAT_AFTER = (3.0, 30.0)
 """Seconds after an announcement by which Home Assistant has subscribed; then values are
 repeated."""
 
@@ -124,7 +124,7 @@ class Node:
     shown: bool | None = None
     changed: bool = field(default=True)
     series: dict[str, Series] = field(default_factory=dict)
-    say_at: list[float] = field(default_factory=list)
+    repeat_at: list[float] = field(default_factory=list)
     held: deque[tuple[str, bytes]] = field(default_factory=deque)
     """Events that wait until Home Assistant has subscribed."""
 
@@ -182,11 +182,11 @@ class HomeAssistant:
                 node.online = False
             if node.changed and self._announce(node.announced):
                 node.changed = False
-                node.say_at = [now + delay for delay in SAY_AFTER]
+                node.repeat_at = [now + delay for delay in REPEAT_AFTER]
             if node.online != node.shown and self._publish_availability(name, online=node.online):
                 node.shown = node.online
-            if not node.changed and node.say_at and now >= node.say_at[0]:
-                node.say_at.pop(0)
+            if not node.changed and node.repeat_at and now >= node.repeat_at[0]:
+                node.repeat_at.pop(0)
                 self._republish(name, node)
         self._host.show("devices", len(self._nodes))
 

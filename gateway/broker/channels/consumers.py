@@ -47,12 +47,12 @@ class Moves:
         found = self._before.pop(topic, None)
         if found is None:
             return False
-        left = [
+        remaining = [
             each for each in found if each.consumer is not consumer and self._deliveries.has(each)
         ]
-        if left:
-            self._before[topic] = left
-        return bool(left)
+        if remaining:
+            self._before[topic] = remaining
+        return bool(remaining)
 
 
 _RUN = RUN  # compiled, a C name

@@ -98,10 +98,10 @@ class Dispatcher:
         if span.publication.expired(now):
             figures.expired += span.count
             self._channel.counters.add("publish/messages/expired", span.count)
-            self._give_up(waiting.take(span.count))
+            self._give_up(waiting.pop(span.count))
             return True
         if self.settings.is_last(offer.attempts):
-            self._dead_letters.add(Offer(waiting.take(1), offer.attempts, None))
+            self._dead_letters.add(Offer(waiting.pop(1), offer.attempts, None))
             return True
         try:
             member = self._consumers.choose(span.publication, span.first, offer.avoid, offer.above)
@@ -110,10 +110,10 @@ class Dispatcher:
         except NobodyWantsIt:
             if offer.above:
                 figures.too_large += 1
-                self._dead_letters.add(Offer(waiting.take(1), offer.attempts, None, offer.above))
+                self._dead_letters.add(Offer(waiting.pop(1), offer.attempts, None, offer.above))
             else:
                 figures.filtered += 1
-                self._give_up(waiting.take(1))
+                self._give_up(waiting.pop(1))
             return True
         if member is None:
             return False
@@ -122,7 +122,7 @@ class Dispatcher:
         if span.count > 1 and not waiting.earlier.counted:
             count = self._consumers.share(span.count)
         count = self._capacity(span, span.first, count, member)
-        self._dispatch(waiting.take(count), member, offer.attempts, now)
+        self._dispatch(waiting.pop(count), member, offer.attempts, now)
         return True
 
     def _capacity(self, span: Span, first: int, most: int, member: Subscription) -> int:
@@ -177,7 +177,7 @@ class Dispatcher:
             return
         sent = Span(publication, first, count, qos, retain, identifiers)
         # noted before it is sent, since the message might crash the gateway each time
-        noted = self._waiting.earlier.left(source)
+        noted = self._waiting.earlier.may_be_dispatched(source)
         self._deliveries.begin(source, sent, consumer, attempts + 1, now, noted)
         commit = self._channel.journal.resent(source) if noted else 0
         send_span(consumer, connection, sent, now, commit)

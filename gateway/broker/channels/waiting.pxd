@@ -11,7 +11,7 @@ cdef class EarlierRun:
     cdef readonly bint counted
 
     cpdef Py_ssize_t attempts(self, Span span) except -1
-    cpdef bint left(self, Span span) except -1
+    cpdef bint may_be_dispatched(self, Span span) except -1
 
 @cython.final
 cdef class Offer:
@@ -43,4 +43,4 @@ cdef class Waiting:
     cpdef bint passes(self) except -1
     @cython.locals(offer=Offer, span=Span)
     cpdef Offer first(self, double now)
-    cpdef Span take(self, Py_ssize_t count)
+    cpdef Span pop(self, Py_ssize_t count)

@@ -32,7 +32,7 @@ class EarlierRun:
         """Return how often the first message of a span was dispatched."""
         return self._attempts.get(span.sequence, 0) if self.counted else 0
 
-    def left(self, span: Span) -> bool:
+    def may_be_dispatched(self, span: Span) -> bool:
         """Return whether these messages may have been dispatched without a note."""
         return 0 < span.sequence <= self._last
 
@@ -176,7 +176,7 @@ class Waiting:
             if not self.hold_back(offer):
                 return None
 
-    def take(self, count: int) -> Span:
+    def pop(self, count: int) -> Span:
         """Remove and return this many messages from the front."""
         if self.returned.first() is None:
             return self.queue.pop(count)
@@ -186,7 +186,7 @@ class Waiting:
         """Set the next one aside, which no consumer may have now; False if the limit is reached."""
         if not self.returned.holds_more:
             return False
-        self.returned.hold(Offer(self.take(1), offer.attempts, offer.avoid))
+        self.returned.hold(Offer(self.pop(1), offer.attempts, offer.avoid))
         return True
 
     def resume(self) -> None:

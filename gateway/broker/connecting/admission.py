@@ -7,7 +7,7 @@ from gateway.access.topics import NOWHERE, is_state_of
 from gateway.broker.access import access_of, is_owner, origin_of
 from gateway.broker.client import SHOWN, Client, user_of
 from gateway.broker.own_names import is_own_name
-from gateway.broker.publishing.publish import is_what_it_says
+from gateway.broker.publishing.publish import is_valid_payload_format
 from gateway.broker.shares import holder_of
 from gateway.broker.state import State
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, Connect, message_size
@@ -124,7 +124,7 @@ def _examine_will(state: State, client: Client, packet: Connect) -> Refusal | No
         state.counters.add("tidegate/access/wills")
         reason = f"the will's topic {will.topic[:SHOWN]!r} is not writable"
         return Refusal(ReasonCode.NOT_AUTHORIZED, reason)
-    if state.settings.check_payload_format and not is_what_it_says(will):
+    if state.settings.check_payload_format and not is_valid_payload_format(will):
         state.counters.add("tidegate/refused/payload_formats")
         return Refusal(ReasonCode.PAYLOAD_FORMAT_INVALID, "the will's payload is not UTF-8")
     return None

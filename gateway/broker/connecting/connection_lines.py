@@ -127,7 +127,7 @@ class ConnectionLines:
         if session is None:  # its refusal was logged
             return
         seconds = instant.monotonic - client.opened
-        reason = DISCONNECTED if client.said_goodbye else client.end_reason or CLOSED_BY_PEER
+        reason = DISCONNECTED if client.sent_disconnect else client.end_reason or CLOSED_BY_PEER
         who = session.client_id[:SHOWN]
         if client.logged:
             user = user_of(session.username)

@@ -25,7 +25,7 @@ def handle_disconnect(state: State, client: Client, packet: Disconnect, _instant
         sessions.set_expiry(state, session, interval)
     if packet.reason_code == ReasonCode.SUCCESS:
         sessions.set_will(state, session, None)
-    client.said_goodbye = True
+    client.sent_disconnect = True
     client.close()
 
 

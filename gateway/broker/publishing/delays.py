@@ -85,14 +85,14 @@ class Delays(Session):
         tail = stored.tail
         if tail is not None:
 
-            def take(spans: list[Span], complete: bool, now: float) -> None:
+            def on_page(spans: list[Span], complete: bool, now: float) -> None:
                 del now
                 for span in spans:
                     self._hold(span)
                 if spans and not complete:
-                    self.journal.load(spans[-1].last, tail.up_to, take)
+                    self.journal.load(spans[-1].last, tail.up_to, on_page)
 
-            self.journal.load(tail.after, tail.up_to, take)
+            self.journal.load(tail.after, tail.up_to, on_page)
 
     def forward(self, publication: Publication, first: int) -> Outcome:
         """Store messages, from number `first` on, as many as the limits allow."""

@@ -16,7 +16,7 @@ from gateway.session.traffic cimport Traffic
 
 cdef Py_ssize_t _MAXIMUM_BATCH
 cdef Py_ssize_t _MAXIMUM_NUMBERED
-cdef Py_ssize_t _MAXIMUM_LOOKED_AT
+cdef Py_ssize_t _MAXIMUM_FILTERED
 cdef int _MAXIMUM_SKIPPED
 cdef Py_ssize_t _PROPERTY_BYTES
 cdef int _FAILURE
@@ -28,7 +28,7 @@ cpdef handle_publish(State state, Client client, Session session, instant)
 
 @cython.locals(admissions=TopicAdmissions, connection=Connection, lookups=Py_ssize_t, misses=Py_ssize_t, joining=bint,
                name=bytes)
-cdef _join_next(
+cdef _try_to_extend(
     State state, Client client, Session session, Publication publication, TopicAdmission admission)
 
 @cython.locals(connection=Connection, traffic=Traffic, qos=int, most="long long",
@@ -37,7 +37,7 @@ cdef _extend(
     State state, Client client, Session session, Publication publication, TopicAdmission admission)
 
 @cython.locals(qos=int, count=Py_ssize_t, barrier=Barrier, commit="long long",
-               connection=Connection, aside=Output, following=Output, asks=bint)
+               connection=Connection, aside=Output, following=Output, checks_rights=bint)
 cdef Py_ssize_t _publish(
     State state, Client client, Session session, Publication publication, Py_ssize_t first,
     TopicAdmission admission, instant) except -1

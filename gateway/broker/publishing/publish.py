@@ -34,10 +34,10 @@ MAXIMUM_NUMBERED = 256
 """Messages of one publication at QoS 1 and 2: a quarter of a window, and the size of a queue's
 item."""
 
-MAXIMUM_LOOKED_AT = 64
+MAXIMUM_FILTERED = 64
 """Messages of one publication if filters are evaluated for each, at some microseconds."""
 
-MAXIMUM_ASKED = 1_280
+MAXIMUM_EVALUATIONS = 1_280
 """Evaluations of group members for one publication: a message evaluates all of them if none has
 capacity or the right to read. Likewise checks of rights to topics that would join it."""
 
@@ -72,7 +72,7 @@ UTF_8 = 1
 # Compiled, these are C names.
 _MAXIMUM_BATCH = MAXIMUM_BATCH
 _MAXIMUM_NUMBERED = MAXIMUM_NUMBERED
-_MAXIMUM_LOOKED_AT = MAXIMUM_LOOKED_AT
+_MAXIMUM_FILTERED = MAXIMUM_FILTERED
 _MAXIMUM_SKIPPED = MAXIMUM_SKIPPED
 _PROPERTY_BYTES = PROPERTY_BYTES
 _FAILURE = int(FAILURE)
@@ -94,7 +94,7 @@ def handle_publish(state: State, client: Client, session: Session, instant: Inst
         if client.skipping and not connection.next_has_same_topic:
             client.skipping -= 1
         else:
-            _join_next(state, client, session, publication, admission)
+            _try_to_extend(state, client, session, publication, admission)
     count = publication.packets.count
     traffic = state.traffic
     traffic.messages_received += count
@@ -151,7 +151,7 @@ def _rest(
     publication.forms = publication.messages = None
 
 
-def _join_next(
+def _try_to_extend(
     state: State,
     client: Client,
     session: Session,
@@ -166,7 +166,7 @@ def _join_next(
     misses = admissions.misses
     lookups = admissions.hits + misses
     joining = connection.next_has_same_topic
-    admissions.maximum_evaluations = state.router.evaluations + MAXIMUM_ASKED
+    admissions.maximum_evaluations = state.router.evaluations + MAXIMUM_EVALUATIONS
     if not joining:
         name = connection.next_topic_name()
         joining = name != b"" and admissions.same_route(admission, session.granted, name)
@@ -197,23 +197,23 @@ def _extend(
     if publication.retain or not connection.next_has_same_topic:
         most = _MAXIMUM_NUMBERED  # all of them may have new topics
     if route.selective or route.inline:
-        most = _MAXIMUM_LOOKED_AT
+        most = _MAXIMUM_FILTERED
         if route.groups:
             members = sum([len(group.members) for group in route.groups])
-            most = max(1, min(most, MAXIMUM_ASKED // max(1, members)))
+            most = max(1, min(most, MAXIMUM_EVALUATIONS // max(1, members)))
     if qos:
         most = min(most, connection.publish_capacity)
         if qos == 2:
             most = min(most, session.incoming.capacity)
     if most > 1:
         bytes_free = traffic.full_at - traffic.bytes_sent
-        joins = None
+        same_route = None
         if not state.replays.count:  # replays need them topic by topic
             admissions = state.admissions  # an object: a C method cannot be an argument
-            joins = partial(admissions.same_route, admission, session.granted)
+            same_route = partial(admissions.same_route, admission, session.granted)
             if state.topic_memory is not None:
                 admissions.joined = [admission]
-        connection.extend(publication, most, bytes_free // max(1, len(route.sessions)), joins)
+        connection.extend(publication, most, bytes_free // max(1, len(route.sessions)), same_route)
         if qos == 2 and publication.packets.count > 1:
             fresh = session.incoming.fresh(publication.identifiers())
             connection.shorten(publication, fresh)  # repeated messages are answered separately
@@ -235,8 +235,8 @@ def _publish(
     """
     qos = publication.qos
     refusal, access = admission.refusal, session.granted
-    asks = refusal is None and (admission.guarded or access.restricted)
-    if asks and not state.admissions.may_write(admission, access):
+    checks_rights = refusal is None and (admission.guarded or access.restricted)
+    if checks_rights and not state.admissions.may_write(admission, access):
         refusal = ReasonCode.NOT_AUTHORIZED
     if refusal is not None or state.settings.check_payload_format:
         refusal = _refusal(state, publication, admission, refusal)
@@ -326,7 +326,7 @@ def _refusal(
     Raises ProtocolError for a QoS 0 message whose publisher must be told.
     """
     if code is None:
-        if is_what_it_says(publication):
+        if is_valid_payload_format(publication):
             return None
         state.counters.add("tidegate/refused/payload_formats")
         return _refused(publication, ReasonCode.PAYLOAD_FORMAT_INVALID, "payload is not UTF-8")
@@ -350,7 +350,7 @@ def _refused(publication: Publication, code: ReasonCode, reason: str) -> ReasonC
     return code
 
 
-def is_what_it_says(message: Publication | Will) -> bool:
+def is_valid_payload_format(message: Publication | Will) -> bool:
     """Return False for a payload that claims to be UTF-8 and is not (section 3.3.2.3.2)."""
     if isinstance(message, Will):
         fields, payload = message.properties, message.payload
@@ -461,8 +461,8 @@ def handle_pubrel(state: State, client: Client, session: Session, instant: Insta
     if not identifiers:
         identifiers = (cast("PubRel", connection.packet()).packet_id,)
     packet_of = template(PubComp, ReasonCode.SUCCESS, connection.version)
-    alone = session.journal is NO_JOURNAL and session.has_incoming
-    if alone and session.incoming.remove_all(identifiers):
+    in_memory = session.journal is NO_JOURNAL and session.has_incoming
+    if in_memory and session.incoming.remove_all(identifiers):
         connection.answer(packet_of, identifiers, last=True)
         return
     state.traffic.cost += len(identifiers) // BY_THEMSELVES

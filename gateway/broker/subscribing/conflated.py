@@ -146,7 +146,7 @@ class Conflated(Session):
         while number < end:
             name = publication.topic_of(number)
             span = Span(publication, number, 1, qos, retain, subscription_identifiers)
-            self._take(name, span, policy, now)
+            self._send_or_hold(name, span, policy, now)
             number += 1
             if end - number > 1 and not publication.mixed and self._holds(name):
                 self._count_superseded(end - number - 1)  # the last is the newest of its topic
@@ -156,7 +156,9 @@ class Conflated(Session):
         topic = self._topics.get(name)
         return topic is not None and topic.span is not None
 
-    def _take(self, name: str, span: Span, policy: DeliveryPolicy | None, now: float) -> None:
+    def _send_or_hold(
+        self, name: str, span: Span, policy: DeliveryPolicy | None, now: float
+    ) -> None:
         """Give the session a message, or hold it."""
         every = 0.0 if policy is None else policy.every
         topic = self._topics.get(name)

@@ -54,7 +54,7 @@ class _Refused(Exception):  # noqa: N818 - an answer, not a mistake of ours
         self.reason = reason
 
 
-class _Asked(NamedTuple):
+class _Options(NamedTuple):
     """What the user properties of a SUBSCRIBE request, each None without one."""
 
     where: "Where | None"
@@ -155,7 +155,7 @@ def _read_properties(
     session: Session,
     packet: Subscribe,
     topic_filters: set[str],
-) -> Generator[float | None, Instant, _Asked]:
+) -> Generator[float | None, Instant, _Options]:
     """Return the compiled `$where`, the `$deliver` and the `$every`; raise _Refused."""
     given = packet.properties.user_properties
     properties = dict(reversed(given))  # the first of a name counts
@@ -181,7 +181,7 @@ def _read_properties(
     except PolicyError as error:
         code = ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR
         raise _Refused(code, str(error)) from error
-    return _Asked(where, deliver, every)
+    return _Options(where, deliver, every)
 
 
 def _check_capacity(
@@ -302,7 +302,7 @@ def _stored(
     client: Client,
     request: SubscriptionRequest,
     identifier: int | None,
-    options: _Asked,
+    options: _Options,
 ) -> StoredSubscription:
     """Return what the session's journal stores of a subscription."""
     bridge = client.connection.bridge  # before MQTT 5 a bridge cannot request these two

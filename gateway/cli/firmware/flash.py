@@ -34,17 +34,17 @@ SECONDS = 15
 @contextlib.contextmanager
 def borrowed(options: argparse.Namespace, path: str) -> Iterator[Port]:
     """Yield a port; if the gateway has it open, it is asked to release it."""
-    asked = False
+    was_open = False
 
     def borrow() -> None:
-        nonlocal asked
-        asked = True
+        nonlocal was_open
+        was_open = True
         _ask(options, path, SECONDS)
 
     try:
         yield Port(path, borrow)
     finally:
-        if asked:
+        if was_open:
             with contextlib.suppress(FlashingError):  # the gateway opens it again in any case
                 _ask(options, path, 0)
 

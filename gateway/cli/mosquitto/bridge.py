@@ -62,7 +62,7 @@ class Bridge:
     notifies: str | None = None
     """The topic at the other broker that says whether the link is up."""
 
-    def take(self, line: Line) -> bool:
+    def apply(self, line: Line) -> bool:
         """Read a line; return whether it is one of a bridge. Raises NoPlaceError."""
         option, value = line.option, line.value
         if option in ("address", "addresses"):
@@ -131,13 +131,13 @@ class Bridge:
         least, most = int(words[0]), int(words[-1])
         self.keys["reconnect"] = {"min": least, "max": max(least, most)}
 
-    def tables(self, place: int, *, alone: bool) -> tuple[Table, list[tuple[Line, str]]]:
+    def tables(self, place: int, *, only_one: bool) -> tuple[Table, list[tuple[Line, str]]]:
         """Return the `[[uplink]]`, with its tables, and lines without an equivalent."""
-        left: list[tuple[Line, str]] = []
+        unconverted: list[tuple[Line, str]] = []
         if not self.addresses:
-            left.append((self.line, "a bridge without an address"))
+            unconverted.append((self.line, "a bridge without an address"))
         scheme = "mqtts" if self.tls else "mqtt"
-        table: Table = {} if alone else {"name": self.uplink_name}
+        table: Table = {} if only_one else {"name": self.uplink_name}
         urls = [_url(scheme, each) for each in self.addresses or ["localhost"]]
         table["url"] = urls[0] if len(urls) == 1 else list(dict.fromkeys(urls))
         table["client_id"] = f"{gethostname()}.{self.name}"  # as Mosquitto's without clientid
@@ -146,22 +146,24 @@ class Bridge:
         table["reports"] = False
         if self.notifies is not None:
             table["notifications"] = {"topic": self.notifies}
-        rules, downs = self._ways(left, "" if alone else str(place))
+        rules, downs = self._ways(unconverted, "" if only_one else str(place))
         if self.clean and not downs:
             table["session_expiry"] = "0"
         elif self.clean:
-            left.append((self.line, "cleansession: what comes down waits in a session"))
+            unconverted.append((self.line, "cleansession: what comes down waits in a session"))
         table["rule"] = rules or [{"topic": "sensors/#", "where": "FALSE"}]
         if downs:
             table["down"] = downs
-        return table, left
+        return table, unconverted
 
     @property
     def uplink_name(self) -> str:
         """Return the bridge's name in a form that is valid for an uplink."""
         return NAME.sub("-", self.name)[:LONGEST_NAME] or "bridge"
 
-    def _ways(self, left: list[tuple[Line, str]], place: str) -> tuple[list[Table], list[Table]]:
+    def _ways(
+        self, unconverted: list[tuple[Line, str]], place: str
+    ) -> tuple[list[Table], list[Table]]:
         rules: list[Table] = []
         downs: list[Table] = []
         for line, words in self.topics:
@@ -172,10 +174,10 @@ class Bridge:
                 if topic.direction in ("in", "both"):
                     downs.append(_down(topic))
             except NoPlaceError as error:
-                left.append((line, str(error)))
+                unconverted.append((line, str(error)))
                 continue
             if topic.qos > 1:
-                left.append((line, "QoS 2 of the link: messages go by QoS 1, each once by number"))
+                unconverted.append((line, "QoS 2: messages go by QoS 1, each once by its number"))
         _give_streams(rules, place)
         return rules, downs
 

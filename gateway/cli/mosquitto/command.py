@@ -27,7 +27,7 @@ def convert(file: Path, output: Path | None) -> int:
         _write(output, text, 0o644)
         for name, secret in conversion.secrets.items():
             _write(folder / name, secret, 0o600)
-    for line in told(conversion):
+    for line in remarks(conversion):
         print(line, file=sys.stderr)
     return 0 if output is None else _check(output)
 
@@ -73,21 +73,21 @@ def _lines(conversion: Conversion, source: str) -> Iterator[str]:
             yield from ("", f"[{name}]", *_keys(table))
     for place, table in conversion.listeners:
         yield from ("", *_comment(place), "[[listener]]", *_keys(table))
-    alone = len(conversion.uplinks) == 1
+    only_one = len(conversion.uplinks) == 1
     for place, table in conversion.uplinks:
-        head = "[uplink]" if alone else "[[uplink]]"
+        head = "[uplink]" if only_one else "[[uplink]]"
         yield from ("", *_comment(place), head, *_keys(table))
         for kind in ("rule", "down"):
             for each in table.get(kind, ()):
                 yield from ("", f"[[uplink.{kind}]]", *_keys(each))
-    if conversion.left or conversion.remarks:
+    if conversion.unconverted or conversion.remarks:
         yield from ("", "# Not taken over, or otherwise:")
-        yield from (f"# {each}" for each in told(conversion))
+        yield from (f"# {each}" for each in remarks(conversion))
 
 
-def told(conversion: Conversion) -> Iterator[str]:
+def remarks(conversion: Conversion) -> Iterator[str]:
     """Yield a line for each that has no equivalent, and for differences."""
-    for line, why, differs in sorted(conversion.left, key=lambda each: not each[2]):
+    for line, why, differs in sorted(conversion.unconverted, key=lambda each: not each[2]):
         what = f"{line.option} {_shown(line.option, line.value)}".rstrip()
         prefix = "" if differs else "needless: "
         yield f"{line.place}: {what}: {prefix}{why.removeprefix('needless: ')}"

@@ -65,15 +65,15 @@ KEYS: dict[str, tuple[str, str, Callable[[Line], object]]] = {
 class Conversion:
     """The tables of a configuration, and the lines without an equivalent.
 
-    `left` has each such line with the reason, and whether something differs without it; `secrets`
-    are passwords by the name of the file that must contain them.
+    `unconverted` has each such line with the reason, and whether something differs without it;
+    `secrets` are passwords by the name of the file that must contain them.
     """
 
     def __init__(self, file: Path) -> None:
         self.broker: Table = {}
         self.storage: Table = {}
         self.log: Table = {}
-        self.left: list[tuple[Line, str, bool]] = []
+        self.unconverted: list[tuple[Line, str, bool]] = []
         self.secrets: dict[str, str] = {}
         self.remarks: list[str] = []
         self._shared: Table = {}
@@ -88,15 +88,15 @@ class Conversion:
                 self._per_listener = line.value == "true"
         for line in lines:
             try:
-                if not self._take(line):
+                if not self._apply(line):
                     why, needless = why_not(line.option)
-                    self.left.append((line, why, not needless))
+                    self.unconverted.append((line, why, not needless))
             except NoPlaceError as error:
-                self.left.append((line, str(error), True))
+                self.unconverted.append((line, str(error), True))
         self.listeners = self._made_listeners()
         self.uplinks = self._made_uplinks()
 
-    def _take(self, line: Line) -> bool:
+    def _apply(self, line: Line) -> bool:
         """Read a line into its part; return False if it has no equivalent."""
         if line.option == "listener":
             self._listeners.append(Listener.of(line))
@@ -110,9 +110,9 @@ class Conversion:
         """Read a line of the broker, of the last bridge or of the last listener."""
         if self._take_broker(line):
             return True
-        if self._bridges and self._bridges[-1].take(line):
+        if self._bridges and self._bridges[-1].apply(line):
             return True
-        return (self._listeners or [self._default])[-1].take(line)
+        return (self._listeners or [self._default])[-1].apply(line)
 
     def _take_security(self, line: Line) -> bool:
         """Read who may connect and the longest keep alive: for all listeners, or for the last."""
@@ -159,8 +159,8 @@ class Conversion:
                 self._default.host = LOOPBACK
         made = []
         for listener in listeners:
-            table, left = listener.table(self._shared, local_only=local_only)
-            self.left += [(line, why, not why.startswith("needless")) for line, why in left]
+            table, lines = listener.table(self._shared, local_only=local_only)
+            self.unconverted += [(line, why, not why.startswith("needless")) for line, why in lines]
             heading = "" if listener.line is None else listener.line.place
             made.append((heading, table))
             if table.get("host") == "0.0.0.0":  # noqa: S104 - compared
@@ -174,13 +174,13 @@ class Conversion:
         names: set[str] = set()
         for place, bridge in enumerate(self._bridges, start=1):
             if place > UPLINKS:
-                self.left.append((bridge.line, f"a gateway has {UPLINKS} uplinks", True))
+                self.unconverted.append((bridge.line, f"a gateway has {UPLINKS} uplinks", True))
                 continue
-            table, left = bridge.tables(place, alone=len(self._bridges) == 1)
+            table, unconverted = bridge.tables(place, only_one=len(self._bridges) == 1)
             while table.get("name") in names:
                 table["name"] = f"{table['name'][:12]}-{place}"
             names.add(table.get("name", ""))
-            self.left += [(line, why, True) for line, why in left]
+            self.unconverted += [(line, why, True) for line, why in unconverted]
             if bridge.password is not None:
                 file = f"{bridge.uplink_name}.password"
                 self.secrets[file] = bridge.password

@@ -31,10 +31,10 @@ def lines_of(file: Path, *, included: bool = False) -> Iterator[Line]:
     TidegateError if a file or a folder cannot be read.
     """
     for number, text in enumerate(_text(file).split("\n"), start=1):
-        said = text.strip()
-        if not said or said.startswith("#"):
+        stripped = text.strip()
+        if not stripped or stripped.startswith("#"):
             continue
-        option, _, value = said.partition(" ")
+        option, _, value = stripped.partition(" ")
         line = Line(file, number, option, value.strip())
         yield line
         if option == "include_dir" and not included:

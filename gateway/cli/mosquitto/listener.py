@@ -55,7 +55,7 @@ class Listener:
             return cls(line, path=address)
         return cls(line, address, int(port))
 
-    def take(self, line: Line) -> bool:
+    def apply(self, line: Line) -> bool:
         """Read a line; return whether it is one of a listener. Raises NoPlaceError."""
         option, value = line.option, line.value
         if option in FILES:
@@ -110,7 +110,7 @@ class Listener:
 
         With `local_only` it is the one of a file without any, which accepts everybody.
         """
-        left: list[tuple[Line, str]] = []
+        unconverted: list[tuple[Line, str]] = []
         table: Table = self._address()
         table |= {key: value for key, value in self.keys.items() if value != []}
         if self.keys.get("websocket_origins") == []:
@@ -119,16 +119,16 @@ class Listener:
             table["client_ca"] = self.authority.value
         elif self.authority is not None:
             why = "needless: client certificates are asked for with require_certificate alone"
-            left.append((self.authority, why))
+            unconverted.append((self.authority, why))
         if self.proxied is not None:
             table |= {"proxy_protocol": True, "proxy_protocol_from": list(PROXIES)}
             why = "proxy_protocol_from has this machine alone: name the addresses of your proxies"
-            left.append((self.proxied, why))
+            unconverted.append((self.proxied, why))
         if self.named is not None:
             why = (
                 "%u and %c are the client's names here, and in Mosquitto 2.0 these very characters"
             )
-            left.append((self.named, why))
+            unconverted.append((self.named, why))
         security = shared | self.security
         if KEEP_ALIVE in security:
             table["maximum_keep_alive"] = security[KEEP_ALIVE]
@@ -138,12 +138,12 @@ class Listener:
             if "client_ca" not in table:
                 del table["tls_identity"]
             else:
-                return table, left
+                return table, unconverted
         if "password_file" in security:
             table["password_file"] = security["password_file"]
         anonymous = security.get("allow_anonymous", local_only)
         table["allow_anonymous"] = anonymous
-        return table, left
+        return table, unconverted
 
     def _address(self) -> Table:
         if self.path:

@@ -17,10 +17,10 @@ cdef class RetainedTopics:
     @cython.locals(names=list, level=_Level, path=list, name=str, removed=Py_ssize_t)
     cpdef Py_ssize_t remove(self, str topic) except -1
     @cython.locals(names=list, has_rest=bint, wild=Py_ssize_t, ending=str, found=list,
-                   levels=list, depth=Py_ssize_t, name=str, alone=list, level=_Level)
+                   levels=list, depth=Py_ssize_t, name=str, singles=list, level=_Level)
     cpdef list match_few(self, str topic_filter, Py_ssize_t most)
     cpdef list match(self, str topic_filter)
-    @cython.locals(following=list, alone=list, level=_Level)
+    @cython.locals(following=list, singles=list, level=_Level)
     cdef tuple _descend(self, list levels, str name)
     @cython.locals(level=_Level)
     cdef list _with_all_below(self, list levels, list found, Py_ssize_t most)
@@ -36,7 +36,7 @@ cdef Py_ssize_t _width(list levels) except -1
 
 cdef _put(_Level level, list names, Py_ssize_t depth, str topic)
 
-cdef _sort(found, list levels, list alone)
+cdef _sort(found, list levels, list singles)
 
 cdef Py_ssize_t _NO_LIMIT
 

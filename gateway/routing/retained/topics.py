@@ -116,15 +116,15 @@ class RetainedTopics:
             most -= _width(levels) if name == "+" else len(levels)
             if most < 0:
                 return None
-            levels, alone = self._descend(levels, name)
-            if not alone:
+            levels, singles = self._descend(levels, name)
+            if not singles:
                 continue
             if has_rest and depth + 1 == len(names):
-                found += alone
+                found += singles
             elif has_rest or depth + 1 < wild:
-                found += [each for each in alone if topic_matches(topic_filter, each)]
+                found += [each for each in singles if topic_matches(topic_filter, each)]
             else:
-                found += _that_end(alone, ending, len(names) - 1)
+                found += _that_end(singles, ending, len(names) - 1)
         if has_rest:
             return self._with_all_below(levels, found, most)
         for level in levels:
@@ -135,13 +135,13 @@ class RetainedTopics:
     def _descend(self, levels: list[_Level], name: str) -> tuple[list[_Level], list[str]]:
         """Return what this level of a topic filter matches: shared levels, and single topics."""
         following: list[_Level] = []
-        alone: list[str] = []
+        singles: list[str] = []
         for level in levels:
             if name == "+":
-                _sort(self._wild(level), following, alone)
+                _sort(self._wild(level), following, singles)
             elif name in level.below:
-                _sort((level.below[name],), following, alone)
-        return following, alone
+                _sort((level.below[name],), following, singles)
+        return following, singles
 
     def _with_all_below(
         self, levels: list[_Level], found: list[str], most: int
@@ -191,11 +191,11 @@ def _put(level: _Level, names: list[str], depth: int, topic: str) -> None:
         level.below[names[depth]] = topic
 
 
-def _sort(found: Iterable[_Level | str], levels: list[_Level], alone: list[str]) -> None:
-    """Add levels to `levels` and topics to `alone`."""
+def _sort(found: Iterable[_Level | str], levels: list[_Level], singles: list[str]) -> None:
+    """Add levels to `levels` and topics to `singles`."""
     for each in found:
         if isinstance(each, str):
-            alone.append(each)
+            singles.append(each)
         else:
             levels.append(each)
 

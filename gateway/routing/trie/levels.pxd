@@ -4,7 +4,7 @@ cdef unsigned int _MANY
 cdef unsigned int _STEP
 cdef unsigned int _PIECE
 cdef Py_ssize_t _SHORT
-cdef unsigned int _WITHIN
+cdef unsigned int _OFFSET_MASK
 cdef unsigned long long _WORD
 
 @cython.final

@@ -40,7 +40,7 @@ MANY_OVERHEAD = 150
 _MANY = MANY
 _STEP = STEP
 _PIECE = PIECE
-_WITHIN = (1 << PIECE) - 1
+_OFFSET_MASK = (1 << PIECE) - 1
 _SHORT = SHORT
 _WORD = 0xFFFF_FFFF
 
@@ -151,7 +151,7 @@ class TopicLevels:
         """Return whether the number is that of the text; their sizes are equal."""
         begin, size = self._begins[number], len(text)
         texts = self._texts[begin >> _PIECE]
-        begin &= _WITHIN
+        begin &= _OFFSET_MASK
         if size > _SHORT:
             return texts.startswith(text, begin)
         # Compiled, a loop over a few bytes is faster than the slice that a comparison needs.
@@ -164,7 +164,7 @@ class TopicLevels:
         """Return the text of a number that is in use."""
         begin = self._begins[number]
         texts = self._texts[begin >> _PIECE]
-        begin &= _WITHIN
+        begin &= _OFFSET_MASK
         return bytes(texts[begin : begin + self._sizes[number]])
 
     def use(self, text: bytes) -> int:
@@ -192,7 +192,7 @@ class TopicLevels:
 
     def _append(self, number: int, text: bytes) -> None:
         """Store the text of a number behind all others."""
-        if len(self._texts[self._piece]) + len(text) > _WITHIN:
+        if len(self._texts[self._piece]) + len(text) > _OFFSET_MASK:
             self._open_piece()
         texts = self._texts[self._piece]
         self._begins[number] = self._piece << _PIECE | len(texts)

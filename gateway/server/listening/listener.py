@@ -244,7 +244,7 @@ ACCEPTED_AT_ONCE = 64
 PAUSE = 1.0
 """Seconds without accepting after the process or the system reached a limit."""
 
-NO_ROOM = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 
 class Acceptor:
@@ -297,7 +297,7 @@ class Acceptor:
         except (BlockingIOError, InterruptedError, ConnectionAbortedError):
             return
         except OSError as error:
-            if error.errno in NO_ROOM:
+            if error.errno in EXHAUSTED:
                 self._pause(error)
             else:
                 context = {"message": "cannot accept", "exception": error}

@@ -9,7 +9,7 @@ from typing import Any
 from gateway.config.address_block import address_block
 from gateway.server.transport import ClientTransport, Progress, peer_name
 
-LOOKED_AT = 32
+CANDIDATES = 32
 """Connections among which the one to close is chosen: some 30 microseconds."""
 
 FORGOTTEN_AT_ONCE = 2
@@ -62,14 +62,14 @@ class Newcomers:
                 accepted.append(client)
             elif client.connected or self._clients[client] is not None:
                 oldest.append(client)
-            if len(oldest) == LOOKED_AT:
+            if len(oldest) == CANDIDATES:
                 break
         for client in accepted:
             del self._clients[client]
         silent = [client for client in oldest if client.progress is Progress.SILENT]
         if silent:
             return self._of_most(silent)
-        newest = islice(reversed(self._clients), LOOKED_AT)
+        newest = islice(reversed(self._clients), CANDIDATES)
         return self._of_most([each for each in newest if each.progress is Progress.WAITING])
 
     def _of_most(self, clients: list[ClientTransport]) -> ClientTransport | None:

@@ -115,12 +115,12 @@ class Connection:
         finally:
             cursor.close()
 
-    async def query(self, statement: str, row: Row, take: Callable[[sqlite3.Cursor], T]) -> T:
-        """Return the result of `take` for the statement's cursor.
+    async def query(self, statement: str, row: Row, fetch: Callable[[sqlite3.Cursor], T]) -> T:
+        """Return the result of `fetch` for the statement's cursor.
 
         It runs in the connection's thread.
         """
-        return await self.run(lambda: _query(self._connection, statement, row, take))
+        return await self.run(lambda: _query(self._connection, statement, row, fetch))
 
     async def script(self, statements: str) -> None:
         """Execute statements and ignore their rows."""
@@ -182,10 +182,10 @@ class Connection:
 
 
 def _query(
-    connection: sqlite3.Connection, statement: str, row: Row, take: Callable[[sqlite3.Cursor], T]
+    connection: sqlite3.Connection, statement: str, row: Row, fetch: Callable[[sqlite3.Cursor], T]
 ) -> T:
     cursor = connection.execute(statement, row)
     try:
-        return take(cursor)
+        return fetch(cursor)
     finally:
         cursor.close()  # an open statement would hold its snapshot, and the WAL would grow

@@ -35,7 +35,7 @@ UnicodeDecodeError is a ValueError."""
 _NOT_UTF_8 = "Could not decode to UTF-8"
 """The beginning of sqlite3's message for a text that is not UTF-8; it has no error code."""
 
-LITTLE_ROOM = 1024 * 1024
+LITTLE_SPACE = 1024 * 1024
 """Free bytes below which an ambiguous error is attributed to a full disk."""
 
 
@@ -82,7 +82,7 @@ def is_full(error: Exception, folder: Path) -> bool:
     if not isinstance(error, sqlite3.Error) or is_damage(error):
         return False
     perhaps = _code(error) & 0xFF in _PERHAPS_FULL
-    return is_disk_full(error) or (perhaps and free_bytes(folder) < LITTLE_ROOM)
+    return is_disk_full(error) or (perhaps and free_bytes(folder) < LITTLE_SPACE)
 
 
 def is_write_error(error: Exception) -> bool:

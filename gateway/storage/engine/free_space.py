@@ -106,7 +106,7 @@ FOLDED_LOG_BYTES = 64 * 1024
 
 FULL = "the disk is full: publishers are refused until there is space again"
 
-KEEP_FREE_PAGES = 4 * 1024 * 1024 // PAGE_BYTES
+RESERVED_PAGES = 4 * 1024 * 1024 // PAGE_BYTES
 """Free pages that stay in the file (4 MiB): the next rows use them without growing it."""
 
 STEP_PAGES = 256
@@ -188,7 +188,7 @@ class FreeSpace:
     async def _until_there_is_space(self) -> None:
         while True:
             await asyncio.sleep(RETRY_SECONDS)
-            await give_space_back(self._connection, lambda: False, keep=0)
+            await give_space_back(self._connection, lambda: False, reserved=0)
             await self._fold_log()
             if await self._connection.run(self._reserve.hold):
                 break
@@ -211,9 +211,9 @@ class FreeSpace:
 
 
 async def give_space_back(
-    connection: Connection, wanted: Callable[[], bool], keep: int = KEEP_FREE_PAGES
+    connection: Connection, wanted: Callable[[], bool], reserved: int = RESERVED_PAGES
 ) -> bool:
-    """Shrink the file to `keep` free pages; return False if the writer was `wanted` before.
+    """Shrink the file to `reserved` free pages; return False if the writer was `wanted` before.
 
     Called after a batch when no other waits; it reads one counter in the file's header if there is
     little to return. A failure is logged and left to the next call: no row depends on it.
@@ -223,12 +223,12 @@ async def give_space_back(
     try:
         while not wanted():
             free = await connection.query("PRAGMA freelist_count", (), _number)
-            if free <= keep:
+            if free <= reserved:
                 return not shrunk or await _checkpoint(connection, wanted)
             if free == before:  # another program created the file without auto_vacuum
                 return True
             before = free
-            step = min(STEP_PAGES, free - keep)
+            step = min(STEP_PAGES, free - reserved)
             # As a script: the statement returns a row without columns for each page, and Python
             # stops anything else after the first.
             await connection.script(f"PRAGMA incremental_vacuum({step})")

@@ -14,7 +14,7 @@ logger = logging.getLogger(__name__)
 MEMORY_BYTES = 64 * 1024 * 1024
 """Bytes that may be added before publishers are refused; a Pi Zero has 512 MB."""
 
-TAKEN_BYTES = 64 * 1024 * 1024
+MAXIMUM_COPIED = 64 * 1024 * 1024
 """The most bytes that are copied from the disk; the rest waits there for a restart."""
 
 COPIED_BYTES = {"history": 0, "outbox": 16 * 1024 * 1024}
@@ -34,7 +34,7 @@ async def open_in_memory(path: Path) -> tuple[Connection, Salvage | None]:
         connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
         connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
         migrate(connection)
-        connection.execute(f"PRAGMA max_page_count = {TAKEN_BYTES // PAGE_BYTES}")
+        connection.execute(f"PRAGMA max_page_count = {MAXIMUM_COPIED // PAGE_BYTES}")
         if path.exists():
             try:
                 results.append(salvage(path, connection, COPIED_BYTES, earlier_statements()))

@@ -8,7 +8,7 @@ cdef class PendingBatch:
     cdef long long _next_commit
     cdef public object writer
 
-    cpdef changed(self, double within=*)
+    cpdef changed(self, double commit_within=*)
     cpdef defer(self)
     cpdef defer_to_batch(self)
     cpdef committed(self, long long batch)

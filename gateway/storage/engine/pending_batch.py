@@ -37,7 +37,7 @@ class BatchWriter(Protocol):
         """Add rows with this many bytes in texts and blobs."""
         ...
 
-    def schedule_commit(self, within: float) -> None:
+    def schedule_commit(self, commit_within: float) -> None:
         """Announce rows."""
         ...
 
@@ -66,10 +66,10 @@ class PendingBatch:
         self._next_commit = 0  # the batch to begin as soon as the one before it is on disk
         self.writer = writer
 
-    def changed(self, within: float = 0.0) -> None:
-        """Announce a change whose commit begins at most `within` seconds from now."""
+    def changed(self, commit_within: float = 0.0) -> None:
+        """Announce a change whose commit begins at most `commit_within` seconds from now."""
         self.changes += 1
-        self.writer.schedule_commit(within)
+        self.writer.schedule_commit(commit_within)
 
     def defer(self) -> None:
         """Announce a deferred write: it is for the batch after the pending one."""

@@ -42,12 +42,12 @@ class Reading:
         saves a check of each value.
         """
 
-        def take(cursor: sqlite3.Cursor) -> tuple[list[T], list[str]]:
+        def fetch(cursor: sqlite3.Cursor) -> tuple[list[T], list[str]]:
             if texts:
                 return _read_texts(cursor, what, read, enough)
             return _read(cursor, what, read, enough)
 
-        found, faults = await self._connection.query(statement, row, take)
+        found, faults = await self._connection.query(statement, row, fetch)
         for fault in faults:
             self.counters.add("tidegate/storage/unreadable")
             logger.error("left out of what the database holds: %s", fault)
@@ -60,7 +60,7 @@ def _read_texts(
     read: Callable[[Values], T],
     enough: Callable[[T], bool],
 ) -> tuple[list[T], list[str]]:
-    """Do the same as `_take` if SQLite's own decoding would end the whole query.
+    """Do the same as `fetch` if SQLite's own decoding would end the whole query.
 
     It does at the first text that is not UTF-8.
     """

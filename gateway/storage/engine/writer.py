@@ -211,10 +211,10 @@ class CommitDue:
 
     `at` is a second of the loop's clock: 0.0 for at once, infinite while nothing is scheduled, or
     only what counts from the end of the present turn. `wanted` is True once a commit was scheduled,
-    and `within` the shortest delay of those.
+    and `commit_within` the shortest delay of those.
     """
 
-    __slots__ = ("_after_turn", "at", "wanted", "within")
+    __slots__ = ("_after_turn", "at", "commit_within", "wanted")
 
     def __init__(self) -> None:
         self.clear()
@@ -223,7 +223,7 @@ class CommitDue:
         """Begin with a new batch, for which nothing is scheduled."""
         self.wanted = False
         self.at = math.inf
-        self.within = math.inf
+        self.commit_within = math.inf
         self._after_turn = math.inf  # a delay that counts from the turn's end
 
     @property
@@ -231,19 +231,19 @@ class CommitDue:
         """True when the commit is due."""
         return not self.at or self.at <= asyncio.get_running_loop().time()
 
-    def schedule(self, within: float, commit_delay: float, stretch: float) -> None:
-        """Have it begin at most `within` seconds from now (`Writer.schedule_commit`)."""
-        if within >= self.within:
+    def schedule(self, commit_within: float, commit_delay: float, stretch: float) -> None:
+        """Have it begin at most `commit_within` seconds from now (`Writer.schedule_commit`)."""
+        if commit_within >= self.commit_within:
             return  # an earlier call with a shorter delay is due before
-        self.within = within
+        self.commit_within = commit_within
         self.wanted = True
-        if within <= 0.0:
+        if commit_within <= 0.0:
             self.at = 0.0
-        elif within <= commit_delay:
-            self._after_turn = within
+        elif commit_within <= commit_delay:
+            self._after_turn = commit_within
         else:
-            within = max(commit_delay, within * stretch)
-            self.at = min(self.at, asyncio.get_running_loop().time() + within)
+            commit_within = max(commit_delay, commit_within * stretch)
+            self.at = min(self.at, asyncio.get_running_loop().time() + commit_within)
 
     def end_turn(self) -> None:
         """Start the delay that counts from the end of the turn."""
@@ -330,14 +330,16 @@ class Writer:
             or self.pending_bytes >= MAX_PENDING_BYTES
         )
 
-    def add(self, statement: str, row: Row, within: float | None = 0.0) -> int:
+    def add(self, statement: str, row: Row, commit_within: float | None = 0.0) -> int:
         """Add one execution of `statement` with `row`; return the number of its batch.
 
-        Its commit begins at this turn's end, or at most `within` seconds from now; None is the
-        class `memory`.
+        Its commit begins at this turn's end, or at most `commit_within` seconds from now; None is
+        the class `memory`.
         """
-        if within is None or within < self.due.within:  # otherwise a commit is already due as soon
-            self.schedule_commit(within)
+        if (
+            commit_within is None or commit_within < self.due.commit_within
+        ):  # otherwise a commit is already due as soon
+            self.schedule_commit(commit_within)
         if self._open_batch and self._open_batch[-1][0] == statement:
             self._open_batch[-1][1].append(row)
         else:
@@ -359,7 +361,7 @@ class Writer:
         """
         if not rows:
             return
-        if self.due.within > 0.0:
+        if self.due.commit_within > 0.0:
             self.schedule_commit(0.0)
         size += ROW_OVERHEAD * len(rows)
         self._open_batch.append((statement, rows))
@@ -368,18 +370,18 @@ class Writer:
         self.pending_rows += len(rows)
         self.pending_bytes += size
 
-    def schedule_commit(self, within: float | None) -> None:
-        """Announce rows to come: the commit begins at most `within` seconds from now.
+    def schedule_commit(self, commit_within: float | None) -> None:
+        """Announce rows to come: the commit begins at most `commit_within` seconds from now.
 
         With 0.0 it begins at this turn's end. A delay up to `commit_delay` counts from there:
         before, no receiver has been sent anything that it could acknowledge. `before_batch` adds
         the rows.
         """
-        if within is None:
-            within = MEMORY_DELAY
+        if commit_within is None:
+            commit_within = MEMORY_DELAY
         elif not self.durable:
-            within = max(within, MEMORY_DELAY)
-        self.due.schedule(within, self.commit_delay, self.stretch)
+            commit_within = max(commit_within, MEMORY_DELAY)
+        self.due.schedule(commit_within, self.commit_delay, self.stretch)
 
     def commit_number(self) -> int:
         """Return the newest batch that is not on disk, 0 if there is none to wait for.

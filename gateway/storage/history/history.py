@@ -28,7 +28,7 @@ CLEAR_ROWS = 500
 
 _INSERT = insert_statement("history", HISTORY_COLUMNS)
 _LAST = "SELECT coalesce(max(id), 0) FROM history"
-_SET_KEEP = (
+_SAVE_KEEP = (
     "INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value"
 )
 _RULE = "INSERT OR REPLACE INTO history_rules VALUES (?, ?, ?, ?, ?, ?)"
@@ -105,7 +105,7 @@ class History:
     def change(self, keep: int, max_bytes: int) -> None:
         """Use this period and size from now on."""
         self.keep, self._max_bytes = keep, max_bytes
-        self._writer.add(_SET_KEEP, (KEEP, keep))
+        self._writer.add(_SAVE_KEEP, (KEEP, keep))
 
     def record_rules(self, rules: Sequence[RecordedRule]) -> None:
         """Write the rules that rows refer to by their index."""

@@ -118,7 +118,7 @@ def _matcher(pattern: str) -> TextMatcher:
     return like_matcher(parse_pattern(pattern, PATTERN_ESCAPE))
 
 
-_NOTED_KEEP = "SELECT value FROM meta WHERE name = ?"
+_READ_META = "SELECT value FROM meta WHERE name = ?"
 _SINCE = f"SELECT {', '.join(HISTORY_COLUMNS)} FROM history WHERE time >= ? ORDER BY id"  # noqa: S608 - our own names
 _OLDEST = "SELECT time FROM history ORDER BY id LIMIT 1"
 _SIZES = (
@@ -155,7 +155,7 @@ class HistoryReader:
     def on(self) -> bool:
         """Whether the gateway records a history."""
         try:
-            noted = self._connection.execute(_NOTED_KEEP, (KEEP,)).fetchone()
+            noted = self._connection.execute(_READ_META, (KEEP,)).fetchone()
         except sqlite3.OperationalError:
             return False  # an older schema
         return noted is not None and noted[0] > 0

@@ -14,7 +14,7 @@ logger = logging.getLogger(__name__)
 MAX_LEDGER_RANGES = 100_000
 """Ranges on disk, beside one for each row of the outbox, above which they are compacted."""
 
-COARSE_PAGE = 4_000
+COMPACTION_PAGE = 4_000
 """Ranges that are compacted in one step."""
 
 GROWTH = 1.1
@@ -99,7 +99,7 @@ class LedgerPages:
         # the last step's changes must be on disk before the next page is read
         if not self._settled:
             return
-        page = await self._read(self._shorten_from, COARSE_PAGE)
+        page = await self._read(self._shorten_from, COMPACTION_PAGE)
         self._join(self._free(page))
         self._shorten_from = key_of(page[-1]) if page else None
         if not page:  # ranges that cannot be joined must not be read again at every call

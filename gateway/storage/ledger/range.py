@@ -163,7 +163,7 @@ def compacted(ranges: Iterable[LedgerRange]) -> list[LedgerRange]:
     found: list[LedgerRange] = []
     for each in ranges:
         before = found[-1] if found else None
-        if before is None or not follows(before, each) or not _may_join(before, each):
+        if before is None or not follows(before, each) or not _may_merge(before, each):
             found.append(each)
         elif before.fits(each):
             before.extend(each)
@@ -172,7 +172,7 @@ def compacted(ranges: Iterable[LedgerRange]) -> list[LedgerRange]:
     return found
 
 
-def _may_join(before: LedgerRange, each: LedgerRange) -> bool:
+def _may_merge(before: LedgerRange, each: LedgerRange) -> bool:
     # no number that ended otherwise may become lost by being joined
     if before.outcome is Outcome.LOST or each.outcome is Outcome.LOST:
         return before.fits(each)

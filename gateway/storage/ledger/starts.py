@@ -18,7 +18,7 @@ _INSERT = (
     " VALUES (?, ?, ?, '{}', 0)"
 )
 _DONE = "epoch NOT IN (SELECT epoch FROM outbox UNION SELECT epoch FROM ledger)"
-_FORGET_TOLD = f"DELETE FROM starts WHERE announced AND start < ? AND {_DONE}"  # noqa: S608 - fixed
+_FORGET_REPORTED = f"DELETE FROM starts WHERE announced AND start < ? AND {_DONE}"  # noqa: S608 - fixed
 _OLD = f"SELECT count(*) FROM starts WHERE NOT announced AND start <= ? AND {_DONE}"  # noqa: S608
 _FORGET_OLD = f"DELETE FROM starts WHERE start <= ? AND {_DONE}"  # noqa: S608 - no input in it
 _KNOWN = (
@@ -73,7 +73,7 @@ class Starts:
         forgotten = await self._rows(_OLD, (oldest,))
         self._counters.set("tidegate/ledger/starts_forgotten", forgotten[0][0])
         known_starts = await self._rows(_KNOWN, (number, oldest))
-        self._writer.add(_FORGET_TOLD, (number,))
+        self._writer.add(_FORGET_REPORTED, (number,))
         self._writer.add(_FORGET_OLD, (oldest,))
         self._writer.add(_INSERT, (number, present.epoch, text))
         self._writer.hand_over()

@@ -85,14 +85,14 @@ class UplinkBits:
         self._name(names)
 
         def changed(bits: int) -> int:
-            kept = (places[index] for index in range(len(before)) if bits >> index & 1)
-            return sum(1 << place for place in kept if place is not None) or 1
+            remaining = (places[index] for index in range(len(before)) if bits >> index & 1)
+            return sum(1 << place for place in remaining if place is not None) or 1
 
         for bits, rows in waiting.items():
             self.count(changed(bits), rows)
         return changed, statements
 
-    def alone(self, index: int) -> int:
+    def waiting_only_for(self, index: int) -> int:
         """Return how many rows wait for this uplink and for no other."""
         return self._waiting()[1 << index]
 

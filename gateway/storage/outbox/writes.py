@@ -279,8 +279,8 @@ class OutboxWrites:
             # the commits of a drain are frequent: this row is part of them
             grouped = grouped and not drains
             self._write(row, self._group_commit.seconds_to_commit() if grouped else commit_within)
-            promised = barrier is None and commit_within is not None
-            row.awaits_commit = promised and row.message.qos > 0
+            is_batched = barrier is None and commit_within is not None
+            row.awaits_commit = is_batched and row.message.qos > 0
         if takers:
             self._reader.hold(row)
         for live in takers:

@@ -7,13 +7,13 @@ from gateway.access.topics import DELAY
 from gateway.mqtt.packets import Will
 from gateway.mqtt.publication import Publication
 from gateway.storage.engine.pending_batch import PendingBatch
-from gateway.storage.sessions.pager import LeftOver
+from gateway.storage.sessions.pager import OnUndelivered
 from gateway.storage.sessions.retained_store import RetainedStore
 from gateway.storage.sessions.session_journal import SessionJournal
 from gateway.storage.sessions.session_store import SessionStore
 from gateway.storage.sessions.will_store import WillStore
 
-_WAS_KEPT = "time = max(time, min(time + ?, ?)) WHERE message_expiry NOT NULL"
+_SHIFTED = "time = max(time, min(time + ?, ?)) WHERE message_expiry NOT NULL"
 _IS_DELAYED = f"substr(topic, 1, {len(DELAY)}) = '{DELAY}'"
 _EXPIRES = (
     "UPDATE delivery SET expires = expires + coalesce((SELECT max(0, min(?, ? - time))"
@@ -23,8 +23,8 @@ FORWARD = (
     "UPDATE session SET left_at = max(left_at, min(left_at + ?, ?)) WHERE left_at NOT NULL",
     "UPDATE will SET due = max(due, min(due + ?, ? + 1000 * delay)) WHERE due NOT NULL",
     _EXPIRES,  # before the message itself
-    f"UPDATE message SET {_WAS_KEPT} OR {_IS_DELAYED}",  # noqa: S608 - no input in it
-    f"UPDATE retained SET {_WAS_KEPT}",  # noqa: S608 - no input in it
+    f"UPDATE message SET {_SHIFTED} OR {_IS_DELAYED}",  # noqa: S608 - no input in it
+    f"UPDATE retained SET {_SHIFTED}",  # noqa: S608 - no input in it
 )
 """Moves the times that expiry counts from, or when something is due, by this many milliseconds, but
 not beyond now (ms since 1970); a time without expiry is unchanged."""
@@ -77,12 +77,12 @@ class BrokerStore:
         return self.pending.writer.elided_rows
 
     @property
-    def on_undelivered(self) -> LeftOver:
+    def on_undelivered(self) -> OnUndelivered:
         """Called with the spans that an ended session left on disk."""
         return self._sessions.pager.on_undelivered
 
     @on_undelivered.setter
-    def on_undelivered(self, call: LeftOver) -> None:
+    def on_undelivered(self, call: OnUndelivered) -> None:
         self._sessions.pager.on_undelivered = call
 
     @property
@@ -95,9 +95,9 @@ class BrokerStore:
         if not self._forward:
             self._sessions.pager.sweep()
 
-    def open(self, client_id: str, within: float) -> SessionJournal:
-        """Return the journal of a new persistent session, whose changes may wait `within` s."""
-        return self._sessions.open(client_id, within)
+    def open(self, client_id: str, commit_within: float) -> SessionJournal:
+        """Return the journal of a new persistent session, which writes within these seconds."""
+        return self._sessions.open(client_id, commit_within)
 
     def store_retained(self, publication: Publication) -> None:
         """Store the message in place of its topic's last one; an empty one deletes that."""

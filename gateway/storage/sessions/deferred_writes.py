@@ -45,15 +45,15 @@ class DeferredWrites:
         """Close the pending batch if a row is older than half of the commit delay."""
         writer = self._pending.writer
         half = writer.commit_delay / 2
-        now, within = self._wake_up.at, math.inf
+        now, commit_within = self._wake_up.at, math.inf
         self._wake_up.at = math.inf
         for row in list(self.rows):
             due = row.publication.arrived + half
             if due > now:
                 self._wake_up.at = due
                 break
-            within = min(within, row.publication.commit_within or 0.0)
+            commit_within = min(commit_within, row.publication.commit_within or 0.0)
             del self.rows[row]
-        if within < math.inf:
-            writer.schedule_commit(max(within - writer.commit_delay, 0.0))
+        if commit_within < math.inf:
+            writer.schedule_commit(max(commit_within - writer.commit_delay, 0.0))
             writer.hand_over()

@@ -16,7 +16,7 @@ INSERT_PLAIN = insert_statement("message", ("id", *PLAIN_COLUMNS))
 INSERT_BATCH = insert_statement("message", ("id", *message_row.BATCH_COLUMNS))
 
 _DELETE = "DELETE FROM message WHERE id BETWEEN ? AND ?"
-_DELETE_UNLESS_OWED = (
+_DELETE_UNREFERENCED = (
     "DELETE FROM message WHERE id BETWEEN ? AND ?"
     " AND NOT EXISTS (SELECT 1 FROM delivery WHERE message = message.id AND alone = 0)"
 )
@@ -79,12 +79,12 @@ class MessageStore:
         if self._new.pop(publication.row, None) is not None:
             return 1
         size = len(publication.packets.data)
-        self.forget(publication.row, size, alone=not publication.shared)
+        self.forget(publication.row, size, unshared=not publication.shared)
         return 0
 
-    def forget(self, row: int, size: int, *, alone: bool) -> None:
-        """Delete a row of this size; one that is not `alone` only if no delivery refers to it."""
-        (self._gone if alone else self._perhaps_gone).append(row)
+    def forget(self, row: int, size: int, *, unshared: bool) -> None:
+        """Delete a row; one that is not `unshared` only if no delivery refers to it."""
+        (self._gone if unshared else self._perhaps_gone).append(row)
         self._gone_bytes += ROW_OVERHEAD + size
 
     def forget_all_below(self, row: int) -> None:
@@ -128,4 +128,4 @@ class MessageStore:
             add(_DELETE, each)
         # deliveries that are only on disk may still refer to these: each is looked up
         for each in ranges_of(set(perhaps)):
-            add(_DELETE_UNLESS_OWED, each)
+            add(_DELETE_UNREFERENCED, each)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Protocol
 
-from gateway.session.journal import Take
+from gateway.session.journal import OnPage
 from gateway.session.queue.memory import HEAD_BYTES, HEAD_MESSAGES
 from gateway.session.restored import CLOCK_SET
 from gateway.session.span import Span
@@ -52,7 +52,7 @@ _NEWEST = f"{_WAITING} DESC LIMIT ?"
 Now = Callable[[], tuple[float, int]]
 """Returns monotonic seconds and wall milliseconds, and begins a turn of the gateway."""
 
-LeftOver = Callable[[list[Span], float, int], None]
+OnUndelivered = Callable[[list[Span], float, int], None]
 
 
 class Job(Protocol):
@@ -82,7 +82,7 @@ class Pager:
         self.pending = pending
         self.now = now
         self.journals: dict[int, SessionJournal] = {}
-        self.on_undelivered: LeftOver = lambda deliveries, monotonic, wall: None  # noqa: ARG005 - keeps the names
+        self.on_undelivered: OnUndelivered = lambda deliveries, monotonic, wall: None  # noqa: ARG005 - keeps the names
         self._spawn = spawn
         self._later = later
         self._jobs: deque[Job] = deque()
@@ -100,9 +100,9 @@ class Pager:
         """Remove a session that ended."""
         self.journals.pop(journal.number, None)
 
-    def load(self, journal: "SessionJournal", after: int, up_to: int, take: Take) -> None:
-        """Pass the first deliveries above sequence number `after`, up to `up_to`, to `take`."""
-        self._add(_Load(self, journal, after, up_to, take))
+    def load(self, journal: "SessionJournal", after: int, up_to: int, on_page: OnPage) -> None:
+        """Pass the first deliveries above sequence number `after`, up to `up_to`, to `on_page`."""
+        self._add(_Load(self, journal, after, up_to, on_page))
 
     def end(self, journal: "SessionJournal") -> None:
         """Delete an ended session's deliveries, and offer them to shared subscriptions.
@@ -131,7 +131,7 @@ class Pager:
         self._cut.discard(journal.number)
 
     def remove(
-        self, session: int, last: int, message: int, size: int, alone: int, messages: int
+        self, session: int, last: int, message: int, size: int, unshared: int, messages: int
     ) -> int:
         """Delete a row, unless it is in memory, where its owner finds it.
 
@@ -142,7 +142,7 @@ class Pager:
             return 0  # of an ended session, which _End deletes
         if not journal.queue.remove_paged(last, size, messages):
             return 0
-        journal.forget(last, message, size, alone=bool(alone), count=messages)
+        journal.forget(last, message, size, unshared=bool(unshared), count=messages)
         return messages
 
     def swept(self) -> None:
@@ -190,12 +190,12 @@ class _Load:
     """Reads one page of a queue."""
 
     def __init__(
-        self, pager: Pager, journal: "SessionJournal", after: int, up_to: int, take: Take
+        self, pager: Pager, journal: "SessionJournal", after: int, up_to: int, on_page: OnPage
     ) -> None:
         self._pager = pager
         self._journal = journal
         self._bounds = (after, up_to)
-        self._take = take
+        self._on_page = on_page
 
     async def step(self) -> bool:
         pager, journal = self._pager, self._journal
@@ -215,7 +215,7 @@ class _Load:
             # if nothing of a whole page is readable, stop: the next read would begin at the same
             # place
             complete = not whole() and (reader.rows < PAGE_MESSAGES or not found)
-            self._take(list(chain.from_iterable(found)), complete, pager.now()[0])
+            self._on_page(list(chain.from_iterable(found)), complete, pager.now()[0])
         return True
 
 
@@ -237,8 +237,8 @@ class _End:
             # crash they belong to this session or to that one.
             last = await self._share_out(found[-1][0])
             found = [values for values in found if values[0] <= last]
-        for sequence, message, size, alone, messages, _ in found:
-            journal.forget(sequence, message, size, alone=bool(alone), count=messages)
+        for sequence, message, size, unshared, messages, _ in found:
+            journal.forget(sequence, message, size, unshared=bool(unshared), count=messages)
         # begins a turn, which ends with a commit of the changes
         pager.now()
         pager.changed()

@@ -115,21 +115,21 @@ class Restore:
 
     async def _read_sessions(self, store: SessionStore) -> None:
         def add_session(values: Values) -> None:
-            number, client_id, expiry_interval, username, left_at, *came = values
+            number, client_id, expiry_interval, username, disconnected_at, *came = values
             queue = self._queues.get(number, NO_QUEUE)
             journal = store.reopen(number, client_id, queue.last_sequence, queue.messages)
             journal.expiry_interval, journal.username = expiry_interval, username
-            journal.disconnected_at, journal.home = left_at, _origin(*came)
-            kept = RestoredSession(
+            journal.disconnected_at, journal.home = disconnected_at, _origin(*came)
+            restored = RestoredSession(
                 journal,
                 client_id,
                 expiry_interval,
                 username,
-                left_at,
+                disconnected_at,
                 journal.home,
                 journal.attempts,
             )
-            self._sessions[number] = kept
+            self._sessions[number] = restored
 
         await self._rows(_SESSIONS, "session", add_session)
         await self._rows(_SUBSCRIPTIONS, "subscription of session", self._add_subscription)
@@ -151,7 +151,7 @@ class Restore:
             messages.forget_all_below(first)
         if sum(queue.messages for queue in self._queues.values()) <= FEW_DELIVERIES:
             for row, _ in await self._rows(_ORPHANS, "message", lambda values: values):
-                messages.forget(row, MAXIMUM_DEAD_BYTES, alone=False)
+                messages.forget(row, MAXIMUM_DEAD_BYTES, unshared=False)
                 self._pending.put_off()
 
     async def _read_head(self, number: int, queue: _Queue) -> None:
@@ -159,15 +159,15 @@ class Restore:
         session = self._sessions[number]
         # the limit is for the heads of all sessions together
         most = HEAD_MESSAGES if self._bytes < MAXIMUM_HEAD_BYTES else 0
-        if session.left_at is None:
+        if session.disconnected_at is None:
             most = max(most, self._window)  # it is unknown what was sent
         count = size = 0
 
         def enough(row: list[RestoredSpan]) -> bool:
             nonlocal count, size
-            for kept in row:
-                count += kept.span.count
-                size += kept.span.size
+            for restored in row:
+                count += restored.span.count
+                size += restored.span.size
             # after QoS 1 messages, whose packet identifiers are unknown if the client was
             # connected, follow QoS 2 messages that must not be sent as others
             last = row[-1].span.last

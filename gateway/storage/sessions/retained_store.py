@@ -11,7 +11,7 @@ from gateway.storage.engine.message_columns import MESSAGE_COLUMNS, PLAIN_COLUMN
 from gateway.storage.engine.pending_batch import PendingBatch
 from gateway.storage.sessions import message_row
 
-NOT_KEPT = "$SYS/"
+NOT_STORED = "$SYS/"
 """Topics of the gateway's own figures, which it publishes again after each start."""
 
 LATER_AT_ONCE = 2_048
@@ -28,8 +28,8 @@ def _replace(columns: tuple[str, ...]) -> str:
     return insert_statement("retained", columns).replace("INSERT", "INSERT OR REPLACE", 1)
 
 
-_KEEP = _replace(MESSAGE_COLUMNS)
-_KEEP_PLAIN = _replace(PLAIN_COLUMNS)
+_INSERT = _replace(MESSAGE_COLUMNS)
+_INSERT_PLAIN = _replace(PLAIN_COLUMNS)
 _FORGET = "DELETE FROM retained WHERE id = ?"
 
 
@@ -60,11 +60,11 @@ class RetainedStore:
     def store(self, publication: Publication) -> None:
         """Write the message in place of its topic's last one, or delete that."""
         topic = publication.topic
-        if topic.startswith(NOT_KEPT):
+        if topic.startswith(NOT_STORED):
             return
-        within = publication.commit_within
+        commit_within = publication.commit_within
         stored: Publication | None = publication
-        if within is None or not publication.packets.payload_bytes(0, 1):
+        if commit_within is None or not publication.packets.payload_bytes(0, 1):
             if not self._is_stored(topic):
                 return
             stored = None
@@ -72,7 +72,7 @@ class RetainedStore:
             if self.later:
                 self.later.pop(topic, None)
             self.changed[topic] = stored
-            self._pending.changed(within or 0.0)
+            self._pending.changed(commit_within or 0.0)
             if len(self.changed) >= ROWS_AT_ONCE:
                 self._make_rows()
         else:
@@ -117,8 +117,8 @@ class RetainedStore:
                 plain.append((*message_row.to_plain_row(publication), row))
                 size += message_row.text_size(publication)
             else:
-                writer.add(_KEEP, (*message_row.to_row(publication), row))
-        writer.add_rows(_KEEP_PLAIN, plain, size)
+                writer.add(_INSERT, (*message_row.to_row(publication), row))
+        writer.add_rows(_INSERT_PLAIN, plain, size)
         self.changed = {}
 
     def _add_postponed(self) -> None:

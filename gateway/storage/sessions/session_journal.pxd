@@ -21,7 +21,7 @@ cdef class Changes:
 cdef class SessionJournal:
     cdef Changes _changes
     cdef object _store
-    cdef object _within
+    cdef object _commit_within
     cdef readonly object client_id
     cdef public object expiry_interval
     cdef public object home

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from gateway.access.listeners import UNKNOWN, Origin
-from gateway.session.journal import PagedQueue, Take
+from gateway.session.journal import OnPage, PagedQueue
 from gateway.session.restored import StoredSubscription
 from gateway.session.span import Span
 from gateway.storage.sessions.delivery_row import DeliveryRow
@@ -71,14 +71,14 @@ class SessionJournal:
 
     The session's own row has the `number`; the store writes its state at that time. Each message
     has a sequence number in its session, from 1 and rising. Its commit may be delayed as its
-    publication allows, that of everything else by `within` seconds.
+    publication allows, that of everything else by `commit_within` seconds.
     """
 
     __slots__ = (
         "_changes",
+        "_commit_within",
         "_last_sequence",
         "_store",
-        "_within",
         "attempts",
         "client_id",
         "deliveries",
@@ -97,7 +97,7 @@ class SessionJournal:
         number: int,
         client_id: str,
         last_sequence: int = 0,
-        within: float = 0.0,
+        commit_within: float = 0.0,
     ) -> None:
         self.number = number
         self.client_id = client_id
@@ -110,7 +110,7 @@ class SessionJournal:
         self.open = True
         self.queue: PagedQueue | None = None
         self._store = store
-        self._within = within
+        self._commit_within = commit_within
         self._changes: Changes | None = None
         self._last_sequence = last_sequence
 
@@ -139,7 +139,7 @@ class SessionJournal:
             self.expiry_interval, self.disconnected_at = expiry_interval, None
             self.username, self.home = username, home
             self._store.row_changed(self)
-            self._store.pending.changed(self._within)
+            self._store.pending.changed(self._commit_within)
 
     def disconnect(self, wall: int) -> None:
         """Write since when the session has no connection."""
@@ -158,12 +158,12 @@ class SessionJournal:
     def note_incoming(self, packet_ids: Sequence[int], *, released: bool) -> None:
         """Write the identifiers, or delete them."""
         self._begun().incoming.update(dict.fromkeys(packet_ids, not released))
-        self._store.pending.changed(self._within)
+        self._store.pending.changed(self._commit_within)
 
     def subscribe(self, topic_filter: str, subscription: StoredSubscription | None) -> None:
         """Write the subscription, or delete it."""
         self._begun().subscriptions[topic_filter] = subscription
-        self._store.pending.changed(self._within)
+        self._store.pending.changed(self._commit_within)
 
     def _begun(self) -> Changes:
         if self._changes is None:
@@ -173,8 +173,8 @@ class SessionJournal:
 
     def enqueue(self, span: Span, deferred: bool) -> None:
         """Give the messages their sequence numbers and write them, or defer that."""
-        within, barrier = span.publication.commit_within, span.publication.barrier
-        if within is None:
+        commit_within, barrier = span.publication.commit_within, span.publication.barrier
+        if commit_within is None:
             return  # the class `memory`: nothing was promised to the publisher
         row = self._row_of(span, self._last_sequence + 1)
         self._last_sequence = row.last
@@ -189,7 +189,7 @@ class SessionJournal:
             self._store.deferred_writes.add(row)
         else:
             changes.enqueued[row.last] = row
-            pending.changed(within)
+            pending.changed(commit_within)
 
     def _row_of(self, span: Span, base: int) -> DeliveryRow:
         """Return a new row for all messages of a span, whose publication has no others then."""
@@ -322,20 +322,20 @@ class SessionJournal:
         """Report to this queue what is on disk."""
         self.queue = queue
 
-    def load(self, after: int, up_to: int, take: Take) -> None:
+    def load(self, after: int, up_to: int, on_page: OnPage) -> None:
         """Read what the queue has only on disk."""
-        self._store.pager.load(self, after, up_to, take)
+        self._store.pager.load(self, after, up_to, on_page)
 
     def cut(self, size: int, dropped: Callable[[int], None], *, newest: bool) -> None:
         """Delete a part of what the queue has only on disk."""
         self._store.pager.cut(self, size, dropped, newest=newest)
 
-    def forget(self, last: int, message: int, size: int, *, alone: bool, count: int) -> None:
+    def forget(self, last: int, message: int, size: int, *, unshared: bool, count: int) -> None:
         """Delete a row that is only on disk, and its messages."""
         changes = self._begun()
         changes.gone.append((last, last))
         changes.gone_messages += count
-        self._store.messages.forget(message, size, alone=alone)
+        self._store.messages.forget(message, size, unshared=unshared)
 
     def close(self, undelivered: Sequence[Span]) -> None:
         """Delete everything of the session; rows that are only on disk are deleted in steps."""

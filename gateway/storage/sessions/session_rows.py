@@ -21,7 +21,7 @@ END = (
 )
 """Deletes a session, except its deliveries."""
 
-END_OWED = "DELETE FROM delivery WHERE session = ?"
+DELETE_DELIVERIES = "DELETE FROM delivery WHERE session = ?"
 """Its messages are deleted one by one, since other sessions may need them."""
 
 SUBSCRIBE = (
@@ -36,7 +36,7 @@ UNSUBSCRIBE = "DELETE FROM subscription WHERE session = ? AND topic_filter = ?"
 
 _DELIVERY = ("session", "sequence", "message", "qos", "retain", "packet_id", "released")
 
-OWE = insert_statement(
+INSERT_DELIVERY = insert_statement(
     "delivery",
     (
         *_DELIVERY,
@@ -49,14 +49,16 @@ OWE = insert_statement(
         "gone",
     ),
 )
-OWE_PLAIN = (
+INSERT_PLAIN_DELIVERY = (
     "INSERT INTO delivery"
     " (session, sequence, message, qos, retain, packet_id, released, size, alone)"
     " VALUES (?, ?, ?, ?, ?, 0, 0, ?, ?)"
 )
-"""OWE for one unsent message without expiry, of a subscription without identifier."""
+"""INSERT_DELIVERY for one unsent message without expiry, of a subscription without identifier."""
 
-LEFT = "UPDATE delivery SET messages = ?, size = ?, gone = ? WHERE session = ? AND sequence = ?"
+UPDATE_REMAINING = (
+    "UPDATE delivery SET messages = ?, size = ?, gone = ? WHERE session = ? AND sequence = ?"
+)
 """Updates a row, some of whose messages are finished."""
 
 PROGRESS = "UPDATE delivery SET packet_id = ?, released = ? WHERE session = ? AND sequence = ?"
@@ -65,7 +67,7 @@ PROGRESS = "UPDATE delivery SET packet_id = ?, released = ? WHERE session = ? AN
 DONE = "DELETE FROM delivery WHERE session = ? AND sequence BETWEEN ? AND ?"
 DONE_ALL = "DELETE FROM delivery"
 
-KEEP_INCOMING = "INSERT OR REPLACE INTO incoming (session, packet_id) VALUES (?, ?)"
+INSERT_INCOMING = "INSERT OR REPLACE INTO incoming (session, packet_id) VALUES (?, ?)"
 FORGET_INCOMING = "DELETE FROM incoming WHERE session = ? AND packet_id = ?"
 
 ATTEMPTED = "INSERT OR REPLACE INTO attempt (session, sequence, attempts) VALUES (?, ?, ?)"

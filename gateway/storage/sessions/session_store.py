@@ -40,13 +40,13 @@ class SessionStore:
         self._changed: dict[SessionJournal, None] = {}
         self._rows_changed: dict[SessionJournal, None] = {}
         self._ended: list[SessionJournal] = []
-        self._owed_ended: list[SessionJournal] = []
+        self._ended_with_deliveries: list[SessionJournal] = []
         self._uncommitted: dict[SessionJournal, None] = {}
 
-    def open(self, client_id: str, within: float) -> SessionJournal:
+    def open(self, client_id: str, commit_within: float) -> SessionJournal:
         """Return the journal of a new session, which is written once its `store` was called."""
         self._last_session += 1
-        journal = SessionJournal(self, self._last_session, client_id, within=within)
+        journal = SessionJournal(self, self._last_session, client_id, commit_within=commit_within)
         self.pager.know(journal)
         return journal
 
@@ -85,7 +85,7 @@ class SessionStore:
 
     def end_deliveries(self, journal: SessionJournal) -> None:
         """Note that none of its deliveries is needed any more."""
-        self._owed_ended.append(journal)
+        self._ended_with_deliveries.append(journal)
 
     def committed(self, batch: int) -> None:
         """Let queues forget what is on disk now."""
@@ -149,7 +149,7 @@ class SessionStore:
     def _count(self, changed: list[tuple[SessionJournal, Changes]]) -> bool:
         """Count added and removed deliveries; return True if none is left."""
         before, batch = self._deliveries, self.pending.writer.batch
-        for journal in self._owed_ended:
+        for journal in self._ended_with_deliveries:
             self._deliveries -= journal.deliveries
         for journal, changes in changed:
             more = changes.count(batch)
@@ -161,12 +161,12 @@ class SessionStore:
         self, add: Add, changed: list[tuple[SessionJournal, Changes]], *, everything: bool
     ) -> None:
         """Delete what was acknowledged, `everything` if nothing else is stored."""
-        ended, self._owed_ended = self._owed_ended, []
+        ended, self._ended_with_deliveries = self._ended_with_deliveries, []
         if everything:
             add(session_rows.DONE_ALL, ())  # much cheaper than row by row
             return
         for journal in ended:
-            add(session_rows.END_OWED, (journal.number,))
+            add(session_rows.DELETE_DELIVERIES, (journal.number,))
         for journal, changes in changed:
             if changes.gone:
                 for first, last in joined(changes.gone):
@@ -221,7 +221,7 @@ def _policy_text(stored: StoredSubscription) -> str | None:
 
 def _write_incoming(add: Add, journal: SessionJournal, changes: Changes) -> None:
     for packet_id, stored in changes.incoming.items():
-        statement = session_rows.KEEP_INCOMING if stored else session_rows.FORGET_INCOMING
+        statement = session_rows.INSERT_INCOMING if stored else session_rows.FORGET_INCOMING
         add(statement, (journal.number, packet_id))
 
 
@@ -238,7 +238,7 @@ def _write_remaining(add: Add, journal: SessionJournal, changes: Changes) -> Non
     number = journal.number
     for row in changes.begun.values():
         add(
-            session_rows.LEFT,
+            session_rows.UPDATE_REMAINING,
             (row.remaining, row.remaining_bytes(), row.gone_bytes(), number, row.last),
         )
     for row in changes.progress.values():
@@ -260,12 +260,12 @@ def _write_deliveries(
             or publication.packets.count > 1
             or publication.properties.expiry is not None
         ):
-            add(session_rows.OWE, _delivery_row(journal, row))
+            add(session_rows.INSERT_DELIVERY, _delivery_row(journal, row))
         else:
             # integers: sqlite3 searches an adapter for each bool
-            retain, alone = int(row.retain), int(not publication.shared)
-            plain.append((number, last, publication.row, row.qos, retain, row.disk_bytes, alone))
-    add_rows(session_rows.OWE_PLAIN, plain, 0)
+            retain, unshared = int(row.retain), int(not publication.shared)
+            plain.append((number, last, publication.row, row.qos, retain, row.disk_bytes, unshared))
+    add_rows(session_rows.INSERT_PLAIN_DELIVERY, plain, 0)
 
 
 def _delivery_row(journal: SessionJournal, row: DeliveryRow) -> tuple[object, ...]:

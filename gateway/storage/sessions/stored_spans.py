@@ -45,7 +45,7 @@ Texts are returned as bytes (`Reading.rows`).
 VERSION = 13
 """The column of READ that is set if the payload is packets; those of the message follow."""
 
-SAID = 1 + len(PLAIN_COLUMNS)
+CONTENT = 1 + len(PLAIN_COLUMNS)
 """The first of the columns of the publisher's properties."""
 
 
@@ -88,12 +88,12 @@ class SpanReader:
         """Return the same without packet identifiers and release."""
         self.rows += 1
         _, last, number, qos, retain, packet_id, released, identifiers, shared_filter = values[:9]
-        size, alone, messages, gone = values[9:VERSION]
-        publication = None if alone else self._shared.get(number)
+        size, unshared, messages, gone = values[9:VERSION]
+        publication = None if unshared else self._shared.get(number)
         if publication is None:
             publication = self._publication(values)
             publication.row = number
-            if not alone:
+            if not unshared:
                 publication.shared = True
                 self._shared[number] = publication
         packet_ids = () if identifiers is None else text_to_identifiers(identifiers.decode())
@@ -127,12 +127,12 @@ class SpanReader:
 
     def _publication(self, values: Values) -> Publication:
         message = values[VERSION:]
-        version, topic, payload, qos, retain, time, client_id, username = message[:SAID]
+        version, topic, payload, qos, retain, time, client_id, username = message[:CONTENT]
         if topic is None:
             raise ValueError(f"message {values[2]} is not there")
         name, topic_name = self._topics.get(topic) or self._topic(topic)
         if version is None:
-            columns = message[SAID:]
+            columns = message[CONTENT:]
             properties = self._properties.get(columns) or self._read_properties(columns)
             publication = publication_of_one(
                 name, topic_name, payload, message_row.check_qos(qos), retain != 0, properties

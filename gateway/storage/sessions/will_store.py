@@ -28,8 +28,8 @@ COLUMNS = (
 """The columns of `will`, in the order of `_to_plain_row` and `property_values`."""
 
 _FORGET = "DELETE FROM will WHERE client_id = ?"
-_KEEP = insert_statement("will", COLUMNS)
-_KEEP_PLAIN = insert_statement("will", COLUMNS[: -len(PROPERTY_COLUMNS)])
+_INSERT = insert_statement("will", COLUMNS)
+_INSERT_PLAIN = insert_statement("will", COLUMNS[: -len(PROPERTY_COLUMNS)])
 """The columns of most wills: to bind six more NULLs takes a third of the time for the row."""
 
 _DUE = "UPDATE will SET due = ? WHERE client_id = ?"
@@ -97,8 +97,8 @@ class WillStore:
                 size += len(will.topic) + len(will.payload)
                 plain.append(row)
             else:
-                add(_KEEP, (*row, *property_values(will.properties)))
-        self._pending.writer.add_rows(_KEEP_PLAIN, plain, size)
+                add(_INSERT, (*row, *property_values(will.properties)))
+        self._pending.writer.add_rows(_INSERT_PLAIN, plain, size)
         self.changed = {}
 
 

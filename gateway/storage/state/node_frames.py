@@ -32,8 +32,8 @@ class NodeFrames:
 
     A node counts its frames within a boot and has a new boot id after each start; it repeats a
     frame if the acknowledgement was lost. `remember` takes effect at once, and its row is in the
-    batch that holds the frame's readings, which begins at most `within` seconds later, None for the
-    class `memory`.
+    batch that holds the frame's readings, which begins at most `commit_within` seconds later, None
+    for the class `memory`.
     """
 
     def __init__(self, database: Database, writer: Writer) -> None:
@@ -56,7 +56,9 @@ class NodeFrames:
         distance = highest - sequence
         return distance >= 0 and (distance >= WINDOW or bool(bits >> distance & 1))
 
-    def remember(self, node: str, boot: int, sequence: int, within: float | None = 0.0) -> None:
+    def remember(
+        self, node: str, boot: int, sequence: int, commit_within: float | None = 0.0
+    ) -> None:
         """Note the frame as accepted and write its row."""
         boots = self._boots(node)
         highest, bits = boots.get(boot, _NOTHING)
@@ -69,8 +71,8 @@ class NodeFrames:
         boots.move_to_end(boot)
         self._used += 1
         row = (node, boot, self._used, highest, bits.to_bytes(8, "big"))
-        self._writer.add(_SAVE, row, within)
-        self._evict(boots, node, within)
+        self._writer.add(_SAVE, row, commit_within)
+        self._evict(boots, node, commit_within)
 
     def _boots(self, node: str) -> OrderedDict[int, tuple[int, int]]:
         boots = self._nodes.setdefault(node, OrderedDict())
@@ -78,12 +80,12 @@ class NodeFrames:
         return boots
 
     def _evict(
-        self, boots: OrderedDict[int, tuple[int, int]], node: str, within: float | None
+        self, boots: OrderedDict[int, tuple[int, int]], node: str, commit_within: float | None
     ) -> None:
         if len(boots) > BOOTS_OF_A_NODE:
             boot, _ = boots.popitem(last=False)
-            self._writer.add(_FORGET, (node, boot), within)
+            self._writer.add(_FORGET, (node, boot), commit_within)
         if len(self._nodes) > MAX_NODES:
             silent, forgotten = self._nodes.popitem(last=False)
             for boot in forgotten:
-                self._writer.add(_FORGET, (silent, boot), within)
+                self._writer.add(_FORGET, (silent, boot), commit_within)

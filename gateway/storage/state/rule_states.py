@@ -60,22 +60,24 @@ class RuleState:
         self.complete = True
         self._writer = writer
 
-    def save(self, topic: str, row: Sequence[Value] | None, within: float | None = 0.0) -> None:
+    def save(
+        self, topic: str, row: Sequence[Value] | None, commit_within: float | None = 0.0
+    ) -> None:
         """Write the present row of `topic`, None if it was removed.
 
-        `within` is as in `Writer.add`.
+        `commit_within` is as in `Writer.add`.
         """
         if row is None:
-            self._writer.add(_FORGET, (self.epoch, topic), within)
+            self._writer.add(_FORGET, (self.epoch, topic), commit_within)
             return
         text = json.dumps(row, ensure_ascii=False, separators=(",", ":"))
-        self._writer.add(_SAVE, (self.epoch, topic, text), within)
+        self._writer.add(_SAVE, (self.epoch, topic, text), commit_within)
 
-    def set_complete(self, *, complete: bool, within: float | None = 0.0) -> None:
+    def set_complete(self, *, complete: bool, commit_within: float | None = 0.0) -> None:
         """Write whether all values are on disk, if that has changed."""
         if complete is not self.complete:
             self.complete = complete
-            self._writer.add(_COMPLETE, (int(complete), self.epoch), within)
+            self._writer.add(_COMPLETE, (int(complete), self.epoch), commit_within)
 
 
 class RuleStates:

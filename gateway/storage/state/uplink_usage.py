@@ -11,7 +11,7 @@ from gateway.storage.state.note import CLEAR, is_noted, note, note_of
 DAY, USED = "uplink_budget_day", "uplink_budget_used"
 """The names in `meta`: the day as date.toordinal counts, and its bytes."""
 
-SAVE_WITHIN = 10.0
+COMMIT_WITHIN = 10.0
 """Seconds after which a number is on disk at the latest; a crash loses later changes."""
 
 _SAVE = (
@@ -43,8 +43,8 @@ class UplinkUsage:
         if (day, used) == self._saved:
             return
         self._saved = day, used
-        self._writer.add(_SAVE, (self._day, day), within=SAVE_WITHIN)
-        self._writer.add(_SAVE, (self._used, used), within=SAVE_WITHIN)
+        self._writer.add(_SAVE, (self._day, day), commit_within=COMMIT_WITHIN)
+        self._writer.add(_SAVE, (self._used, used), commit_within=COMMIT_WITHIN)
         self._writer.hand_over()
 
 

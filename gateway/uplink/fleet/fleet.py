@@ -306,8 +306,8 @@ class FleetDestination:
         """Return the payload of the status message, and of the will."""
         settings = self._settings
         if settings.notifications is not None:
-            said: str = getattr(settings.notifications, state)
-            return said.encode()
+            text: str = getattr(settings.notifications, state)
+            return text.encode()
         status = {"state": state, "epoch": settings.epoch, "version": settings.version}
         return json.dumps(status, separators=(",", ":")).encode()
 
@@ -363,9 +363,9 @@ class Subscriptions:
 
     def subscribe(self, *requests: SubscriptionRequest) -> None:
         """Subscribe for a while, and get what is retained; what is wanted stays as it is."""
-        asked = [self._wanted.get(each.topic_filter, each) for each in requests]
-        self._noted.add(each.topic_filter for each in asked)
-        self._client.subscribe(*(replace(each, retain_handling=0) for each in asked))
+        wanted = [self._wanted.get(each.topic_filter, each) for each in requests]
+        self._noted.add(each.topic_filter for each in wanted)
+        self._client.subscribe(*(replace(each, retain_handling=0) for each in wanted))
 
     def unsubscribe(self, *topic_filters: str) -> None:
         """Unsubscribe what is not wanted."""

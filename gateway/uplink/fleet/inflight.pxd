@@ -6,7 +6,7 @@ from gateway.uplink.sent cimport Sent
 
 @cython.final
 cdef class Inflight:
-    cdef set _alone
+    cdef set _separate
     cdef set _codes_logged
     cdef object _clock
     cdef object _context

@@ -66,7 +66,6 @@ class Inflight:
     """
 
     __slots__ = (
-        "_alone",
         "_clock",
         "_codes_logged",
         "_context",
@@ -78,6 +77,7 @@ class Inflight:
         "_pacing",
         "_refused",
         "_sent",
+        "_separate",
         "_suspects",
         "_uplink",
         "apart",
@@ -110,7 +110,7 @@ class Inflight:
         """Rows of split batches, by their ids: a heap."""
         self.live: Live | None = None
         """The outbox's state of this uplink while its live rows are sent here."""
-        self._alone: set[int] = set()
+        self._separate: set[int] = set()
         self._refused: set[int] = set()
         self._own_later: list[tuple[float, ControlMessage]] = []
         self._suspects = context.session.suspects
@@ -165,9 +165,9 @@ class Inflight:
         """Return the next row of a split batch, None without any."""
         return heapq.heappop(self.apart)[1] if self.apart else None
 
-    def alone(self, row: OutboxRow) -> bool:
+    def is_separate(self, row: OutboxRow) -> bool:
         """Return whether `row` must not be in a batch, since one with it was refused."""
-        return row.id in self._alone or self.refusals.alone(row.id)
+        return row.id in self._separate or self.refusals.is_separate(row.id)
 
     def acknowledged(self, mid: int, code: int) -> None:
         """Handle a PUBACK."""
@@ -280,8 +280,8 @@ class Inflight:
             removing = len(delivered) + outbox.writes.delivering.get(uplink, 0)
             pressing = removing * PRESSING_SHARE >= self._context.settings.window
             # Removals share a commit with new rows, which saves the card a write.
-            within = 0.0 if pressing else REMOVAL_SECONDS
-            outbox.remove(delivered, Outcome.DELIVERED, "", within, uplink)
+            commit_within = 0.0 if pressing else REMOVAL_SECONDS
+            outbox.remove(delivered, Outcome.DELIVERED, "", commit_within, uplink)
             outbox.end_turn()
             self._delivered = []
 
@@ -297,7 +297,7 @@ class Inflight:
         self._counters.add("tidegate/uplink/refused")
         # One bad message must not condemn its batch: each is sent alone.
         if len(rows) > 1 and (code in LASTING or code == ReasonCode.PACKET_TOO_LARGE):
-            self._alone.update(row.id for row in rows)
+            self._separate.update(row.id for row in rows)
             self._send_again(rows)
         elif code in LASTING:
             self.refuse(rows[0], code)
@@ -331,8 +331,8 @@ class Inflight:
     def _rows_delivered(self, rows: Sequence[OutboxRow]) -> None:
         self._counters.add("tidegate/uplink/acknowledged", len(rows))
         self._delivered.extend(rows)
-        if self._alone:
-            self._alone.difference_update([row.id for row in rows])
+        if self._separate:
+            self._separate.difference_update([row.id for row in rows])
         if self.refusals.by_id:
             for row in rows:
                 self.refusals.discard(row.id)

@@ -343,7 +343,7 @@ class Sender:
     def _line(self, picked: Picked, wall: int) -> bytes | None:
         """Return the row as a line of a batch, None if it must be sent alone."""
         limits = self._batch_limits
-        if limits is None or self._inflight.alone(picked.row):
+        if limits is None or self._inflight.is_separate(picked.row):
             return None
         if self._context.settings.targets and not self._all_in_batches:
             return None  # a batch has one topic for all

@@ -168,12 +168,12 @@ class LandingFile:
 
 def write_all(descriptor: int, data: bytes) -> None:
     """Write all of `data`, however little a call accepts; raise OSError."""
-    left = memoryview(data)
-    while left:
-        written = os.write(descriptor, left)
+    unwritten = memoryview(data)
+    while unwritten:
+        written = os.write(descriptor, unwritten)
         if not written:
             raise OSError(errno.EIO, "nothing of it was written")
-        left = left[written:]
+        unwritten = unwritten[written:]
 
 
 def recover(folder: Path) -> None:

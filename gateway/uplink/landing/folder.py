@@ -123,12 +123,12 @@ class LandingFolder:
     def _delete_oldest(self) -> bool:
         """Delete the oldest files until some space is free; return whether there were any."""
         low = LOW_MARK * self._settings.landing_maximum_bytes
-        left, deleted = self.bytes, self.deleted
+        remaining, deleted = self.bytes, self.deleted
         for file in heapq.nsmallest(OLDEST, landed_files(self._folder)):
-            if left <= low:
+            if remaining <= low:
                 break
             if self._delete(file):
-                left -= file.bytes
+                remaining -= file.bytes
         return self.deleted > deleted
 
     def _delete(self, file: LandedFile) -> bool:

@@ -56,7 +56,7 @@ class LiveLanding:
         self._check_at = 0.0
         self._since: float | None = None  # when the first row in memory arrived (monotonic)
         self._interval = context.settings.landing_interval or UNHURRIED_SECONDS
-        self._gathers = context.settings.landing_interval is not None
+        self._has_interval = context.settings.landing_interval is not None
 
     def send(self, row: OutboxRow) -> None:
         """Hold a live row that was just added until the destination's task lands it."""
@@ -91,7 +91,7 @@ class LiveLanding:
             if self._context.outbox.claim(row, wall, self._context.uplink):
                 by_key.setdefault((row.epoch, row.stream), []).append(row)
         for key, group in by_key.items():
-            await self._append(key, group, wall, gathered=due and self._gathers)
+            await self._append(key, group, wall, by_interval=due and self._has_interval)
         if rows and self.live is not None:
             self.live.delay = self._context.clock.monotonic() - begun
         return bool(rows)
@@ -120,7 +120,7 @@ class LiveLanding:
                 break
             rows.append(row)
             size += row.size
-        if self._lanes.fresh and self._gathers:
+        if self._lanes.fresh and self._has_interval:
             self._since = self._context.clock.monotonic()
         elif self._lanes.fresh:
             self._awaited = True  # of rows that wait for their commit, which wakes the link
@@ -134,7 +134,7 @@ class LiveLanding:
         return row
 
     async def _append(
-        self, key: FileKey, rows: Sequence[OutboxRow], wall: int, *, gathered: bool
+        self, key: FileKey, rows: Sequence[OutboxRow], wall: int, *, by_interval: bool
     ) -> None:
         """Write rows of one epoch and stream to disk; collected ones are included."""
         while rows:
@@ -142,11 +142,11 @@ class LiveLanding:
             if file is None:
                 await self._delete_oldest()
                 settings, now = self._context.settings, self._context.clock.monotonic()
-                seconds = landing_file.FILE_SECONDS if gathered else self._file_seconds
+                seconds = landing_file.FILE_SECONDS if by_interval else self._file_seconds
                 file = LandingFile(self._folder, settings, now + seconds)
                 self._files[key] = file
-            left = landing_file.FILE_LINES - file.lines
-            part, rows = rows[:left], rows[left:]
+            free = landing_file.FILE_LINES - file.lines
+            part, rows = rows[:free], rows[free:]
             await asyncio.to_thread(file.write, part, wall)
             self._end(part)
             if file.lines >= landing_file.FILE_LINES:
@@ -157,7 +157,7 @@ class LiveLanding:
 
     @property
     def _file_seconds(self) -> float:
-        return self._interval if self._gathers else landing_file.FILE_SECONDS
+        return self._interval if self._has_interval else landing_file.FILE_SECONDS
 
     @property
     def _open_bytes(self) -> int:

@@ -8,7 +8,7 @@ from gateway.clock.spans import Finding, Span
 from gateway.counters import Counters
 from gateway.storage.state.clock_store import ClockStore
 from gateway.uplink.reports.control_messages import ControlMessages
-from gateway.uplink.reports.kept_messages import KeptMessages
+from gateway.uplink.reports.reliable_messages import ReliableMessages
 
 SUFFIX = "clock"
 
@@ -40,7 +40,7 @@ class ClockReports:
         self, store: ClockStore, own: ControlMessages, counters: Counters, clock: Clock
     ) -> None:
         self._store = store
-        self._messages = KeptMessages(SUFFIX, own, counters, clock)
+        self._messages = ReliableMessages(SUFFIX, own, counters, clock)
         self._messages.on_capacity.append(self.send)
         self._sent = 0
 

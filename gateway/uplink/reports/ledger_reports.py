@@ -20,7 +20,7 @@ from gateway.storage.ledger.starts import (
     Starts,
 )
 from gateway.uplink.reports.control_messages import ControlMessages
-from gateway.uplink.reports.kept_messages import KeptMessages
+from gateway.uplink.reports.reliable_messages import ReliableMessages
 
 logger = logging.getLogger(__name__)
 
@@ -114,7 +114,7 @@ class LedgerReports:
         self._starts = starts
         self._clock = clock
         self._counters = counters
-        self._messages = KeptMessages(SUFFIX, own, counters, clock)
+        self._messages = ReliableMessages(SUFFIX, own, counters, clock)
         self._messages.on_capacity.append(self._wake)
         self._woken = asyncio.Event()
         self._pass_at = 0.0

@@ -138,9 +138,9 @@ class ActiveRule:
         except OverBudgetError:
             self._exceed(where, message)
         if not where.figures.evaluated % SAMPLED:
-            used, left = limit - message.work_left, message.work_left
+            used, remaining = limit - message.work_left, message.work_left
             self._budget.sample(where, message, f"uplink.rule[{self.index}]", used)
-            message.work_left = left
+            message.work_left = remaining
             microseconds = f"{where.figures.mean / 1000:.1f}"
             self._counters.set(f"{self._prefix}microseconds", microseconds)
         where.figures.evaluated += 1
@@ -231,7 +231,7 @@ class ActiveRule:
             self.state.save(message.topic, row, message.commit_within)
         else:
             self.unsaved.add(message.topic)
-            self.state.set_complete(complete=False, within=message.commit_within)
+            self.state.set_complete(complete=False, commit_within=message.commit_within)
 
     def _restore(self) -> None:
         if self.where is None or self.state is None:

@@ -100,7 +100,7 @@ class Side:
         self.messages += 1
         self.bytes += len(message.payload) + len(message.topic.encode())
 
-    def note_gap(self, message: Message, *, took: bool) -> bool:
+    def note_gap(self, message: Message, *, accepted: bool) -> bool:
         """Note the topic's time without a message; False beyond MAXIMUM_TOPICS."""
         gap = self._gaps.get(message.topic)
         if gap is None:
@@ -108,7 +108,7 @@ class Side:
                 return False
             gap = self._gaps[message.topic] = Gap(message.arrived)
         gap.longest = max(gap.longest, message.arrived - gap.last)
-        if took:
+        if accepted:
             gap.last = message.arrived
         return True
 
@@ -171,20 +171,20 @@ class Trial:
         by_old = for_old and old is not None and self._accepts(old, new, message)
         by_new = for_new and new is not None and self._accepts(new, old, message)
         tracked = True
-        for side, took in ((old, by_old), (new, by_new)):
+        for side, accepted in ((old, by_old), (new, by_new)):
             if side is not None:
-                if took:
+                if accepted:
                     side.count(message)
-                tracked = side.note_gap(message, took=took)
+                tracked = side.note_gap(message, accepted=accepted)
         self.untracked += not tracked
         if by_old is not by_new:
             self._note(message, by_new=by_new)
 
     def _accepts(self, side: Side, other: Side | None, message: Message) -> bool:
         message.work_left = EVALUATION
-        took = side.accepts(message, other)
+        accepted = side.accepts(message, other)
         self._budget.spend(EVALUATION - max(0, message.work_left))
-        return took
+        return accepted
 
     def _note(self, message: Message, *, by_new: bool) -> None:
         self.only_new += by_new

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from gateway.broker.publishing.publish import MAXIMUM_LOOKED_AT
+from gateway.broker.publishing.publish import MAXIMUM_FILTERED
 from gateway.mqtt.connection import MAXIMUM_UNSENT
 from gateway.mqtt.message import Message
 from gateway.mqtt.packets import MQTT_3_1_1, PubAck, PubRec, SubscriptionRequest
@@ -212,7 +212,7 @@ def test_what_is_looked_at_one_by_one_is_bounded(harness: Harness, by: str) -> N
     else:
         harness.broker.subscribe_inline(Inline(), ["#"])
     harness.connect("publisher").send(*batch(100, 1))
-    assert windows(harness, "plain") == [MAXIMUM_LOOKED_AT, 100 - MAXIMUM_LOOKED_AT]
+    assert windows(harness, "plain") == [MAXIMUM_FILTERED, 100 - MAXIMUM_FILTERED]
 
 
 # --- room -----------------------------------------------------------------------------------

@@ -62,7 +62,7 @@ def test_the_result_passes_the_check_and_starts(
 ) -> None:
     file, output = _file(tmp_path, name, authority), tmp_path / "gateway.toml"
     assert main(["import", str(file), "-o", str(output)]) == 0
-    told = capsys.readouterr().err
+    printed = capsys.readouterr().err
     assert main(["check", str(output)]) == 0, capsys.readouterr()
     text = output.read_text()
     assert "s3cr3t" not in text
@@ -70,7 +70,7 @@ def test_the_result_passes_the_check_and_starts(
     for line in lines_of(file):
         why = NEEDLESS.get(line.option) or WITHOUT.get(line.option)
         if why is not None:
-            assert f"{line.place}: {line.option}" in told, line
+            assert f"{line.place}: {line.option}" in printed, line
             assert f"# {line.place}: {line.option}" in text, line
     process = GatewayProcess(tmp_path, text)
     process.start()
@@ -105,8 +105,12 @@ def test_bridges_become_uplinks(tmp_path: Path, authority: Authority) -> None:
     assert cloud["maximum_packet_size"] == 65_536
     assert [each.rpartition(":")[0] for each in office["url"]] == ["mqtt://127.0.0.1"] * 2
     assert office["keep_alive"] == 30
-    left = {(line.option, line.value.split()[0]) for line, _, differs in conversion.left if differs}
-    assert ("topic", "odd/#") in left
+    lines = {
+        (line.option, line.value.split()[0])
+        for line, _, differs in conversion.unconverted
+        if differs
+    }
+    assert ("topic", "odd/#") in lines
 
 
 def test_the_longest_keep_alive_is_for_all_listeners(tmp_path: Path, authority: Authority) -> None:
@@ -122,9 +126,9 @@ def test_mount_points_and_proxies_are_those_of_their_listener(
     assert [each.get("mount_point") for each in tables] == [None, "plants/", None, None]
     assert [each.get("proxy_protocol") for each in tables] == [None, None, True, None]
     assert tables[2]["proxy_protocol_from"] == ["127.0.0.1", "::1"]
-    left = {line.option: (why, differs) for line, why, differs in conversion.left}
-    assert "name the addresses of your proxies" in left["enable_proxy_protocol"][0]
-    assert left["retain_expiry_interval"] == (NEEDLESS["retain_expiry_interval"], False)
+    lines = {line.option: (why, differs) for line, why, differs in conversion.unconverted}
+    assert "name the addresses of your proxies" in lines["enable_proxy_protocol"][0]
+    assert lines["retain_expiry_interval"] == (NEEDLESS["retain_expiry_interval"], False)
 
 
 def test_passwords_go_into_files_that_others_cannot_read(
@@ -149,9 +153,9 @@ def test_without_o_it_is_printed_and_nothing_is_written(
 ) -> None:
     file = _file(tmp_path, "azure_bridge.conf", authority)
     assert main(["import", str(file)]) == 0
-    out, told = capsys.readouterr()
+    out, printed = capsys.readouterr()
     made = tomllib.loads(out)
-    assert "azureiot.password: write the password there" in told
+    assert "azureiot.password: write the password there" in printed
     assert "retain" not in made["uplink"]["rule"][0]
     assert not (tmp_path / "azureiot.password").exists()
 
@@ -199,9 +203,9 @@ def test_no_line_is_dropped_silently(tmp_path: Path, option: str) -> None:
     before = text_of(Conversion(file), "")
     file.write_text(f"{base}{option} {value}\n")
     conversion = Conversion(file)
-    named = any(line.option == option for line, _, _ in conversion.left)
+    named = any(line.option == option for line, _, _ in conversion.unconverted)
     assert named or text_of(conversion, "") != before or option in WITH_OTHERS
-    assert not any("not known" in why for _, why, _ in conversion.left)
+    assert not any("not known" in why for _, why, _ in conversion.unconverted)
 
 
 @pytest.mark.parametrize(
@@ -237,10 +241,10 @@ def test_bad_lines_are_told_with_their_numbers(tmp_path: Path, text: str, said: 
     if text.startswith("topic"):
         text = f"connection x\naddress a\n{text}"
     file.write_text(text)
-    told = text_of(Conversion(file), "")
+    printed = text_of(Conversion(file), "")
     number = 1 if text == "connection x\n" else text.count("\n")
-    assert f"# {file}:{number}: " in told
-    assert said in told
+    assert f"# {file}:{number}: " in printed
+    assert said in printed
 
 
 def test_files_that_cannot_be_read_are_named(
@@ -252,9 +256,9 @@ def test_files_that_cannot_be_read_are_named(
     assert main(["import", str(file)]) == 2
     file.write_bytes(b"# \xff\n")
     assert main(["import", str(file)]) == 2
-    told = capsys.readouterr().err
+    printed = capsys.readouterr().err
     for said in ("No such file", f"{file}:1: include_dir", "not UTF-8"):
-        assert said in told
+        assert said in printed
     file.write_text("listener 1883 127.0.0.1\n")
     output = tmp_path / "gateway.toml"
     output.write_text("")
@@ -271,7 +275,7 @@ def test_more_bridges_than_uplinks_are_told(tmp_path: Path) -> None:
     conversion = Conversion(file)
     names = {table["name"] for _, table in conversion.uplinks}
     assert len(names) == 8
-    assert any("a gateway has 8 uplinks" in why for _, why, _ in conversion.left)
+    assert any("a gateway has 8 uplinks" in why for _, why, _ in conversion.unconverted)
 
 
 def test_a_file_too_large_is_refused(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from tests.support.broker.past_subscribers import HOT, Change
 from tests.support.processes.gateway_process import GatewayProcess
 
 
-def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[str]:
+def output(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[str]:
     assert main(["why", *arguments]) == 0
     lines = capsys.readouterr().out.splitlines()
     return lines[next(n for n, line in enumerate(lines) if line.startswith("subscriptions: ")) :]
@@ -32,7 +32,7 @@ def parts(value: int, result: str) -> list[str]:
 def test_what_every_filter_said(
     gateway: GatewayProcess, epoch: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert told(capsys, f"{epoch}.main.2", "--data", str(gateway.data)) == [
+    assert output(capsys, f"{epoch}.main.2", "--data", str(gateway.data)) == [
         "subscriptions: 5 of 6 are for s/1",
         "client 'every' on $share/g/s/1, QoS 1: no $where, passes, one member of the group gets it",
         UNKNOWN,
@@ -53,7 +53,7 @@ def test_what_every_filter_said(
 def test_why_a_subscriber_did_not_get_it(
     gateway: GatewayProcess, epoch: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    lines = told(capsys, f"{epoch}.main.1", "--data", str(gateway.data))
+    lines = output(capsys, f"{epoch}.main.1", "--data", str(gateway.data))
     place = lines.index("client 'hot' on s/#, QoS 1: FALSE, filtered")
     assert lines[place + 1 : place + 8] == parts(1, "FALSE")
     assert "client 'lukewarm' on s/+, QoS 2: FALSE, filtered" in lines
@@ -62,7 +62,7 @@ def test_why_a_subscriber_did_not_get_it(
 def test_subscriptions_are_those_of_the_messages_time(
     gateway: GatewayProcess, epoch: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    lines = told(capsys, f"{epoch}.main.3", "--data", str(gateway.data))
+    lines = output(capsys, f"{epoch}.main.3", "--data", str(gateway.data))
     assert lines == ["subscriptions: 0 of 0 are for s/1"]
 
 
@@ -70,7 +70,7 @@ def test_an_expression_that_is_not_accepted_any_more(
     epoch: str, changed: Change, capsys: pytest.CaptureFixture[str]
 ) -> None:
     script = "UPDATE history_subscriptions SET expression = 'a =' WHERE client_id = 'hot'"
-    lines = told(capsys, f"{epoch}.main.2", "--data", changed(script))
+    lines = output(capsys, f"{epoch}.main.2", "--data", changed(script))
     place = lines.index(
         "client 'hot' on s/#, QoS 1: nothing is delivered, its $where is not accepted"
     )
@@ -84,7 +84,7 @@ def test_a_filter_that_may_not_see_the_publisher(
         "UPDATE history_subscriptions SET expression = '$clientid = ''own''',"
         " identity = client_id = 'hot' WHERE client_id IN ('hot', 'lukewarm')"
     )
-    lines = told(capsys, f"{epoch}.main.2", "--data", changed(script))
+    lines = output(capsys, f"{epoch}.main.2", "--data", changed(script))
     assert "client 'hot' on s/#, QoS 1: TRUE, passes" in lines
     assert "client 'lukewarm' on s/+, QoS 2: NULL, filtered" in lines
 
@@ -93,7 +93,7 @@ def test_a_retained_message(
     epoch: str, changed: Change, capsys: pytest.CaptureFixture[str]
 ) -> None:
     data = changed("UPDATE history SET retain = 1")
-    lines = told(capsys, f"{epoch}.main.2", "--data", data)
+    lines = output(capsys, f"{epoch}.main.2", "--data", data)
     assert lines[1] == "RETAIN: who subscribed later may have got it, too, if its filter passed it"
 
 
@@ -126,7 +126,7 @@ def test_what_a_stored_session_is_owed(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     script = f"{TABLES} UPDATE delivery SET packet_id = {packet_id}, released = {released};"
-    lines = told(capsys, f"{epoch}.main.2", "--data", changed(script))
+    lines = output(capsys, f"{epoch}.main.2", "--data", changed(script))
     assert f"  {state}" in lines
     done = "  not pending for its stored session any more: acknowledged, expired or dropped"
     assert lines.count(done) == 2

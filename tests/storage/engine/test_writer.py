@@ -8,7 +8,7 @@ import pytest
 
 import gateway.storage.engine.free_space as vacuum_module
 import gateway.storage.engine.writer as writer_module
-from gateway.storage.engine.free_space import KEEP_FREE_PAGES
+from gateway.storage.engine.free_space import RESERVED_PAGES
 from tests.support.disk.storage import Store, meta_names, open_store, until
 
 INSERT = "INSERT INTO meta VALUES (?, ?)"
@@ -140,7 +140,7 @@ async def _until_given_back(store: Store) -> None:
         )
 
     async with asyncio.timeout(60):
-        while await free_pages() > KEEP_FREE_PAGES:  # noqa: ASYNC110 - only SQLite knows
+        while await free_pages() > RESERVED_PAGES:  # noqa: ASYNC110 - only SQLite knows
             await asyncio.sleep(0.005)
 
 

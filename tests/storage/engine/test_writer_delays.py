@@ -109,11 +109,11 @@ async def test_what_may_wait_is_not_committed_because_a_commit_has_ended(store: 
 
 
 async def test_a_row_may_wait_too(store: Store) -> None:
-    assert store.writer.add(INSERT, ("a", 1), within=600.0) == 1
+    assert store.writer.add(INSERT, ("a", 1), commit_within=600.0) == 1
     store.writer.hand_over()
     await asyncio.sleep(0)
     assert (store.writer.batch, store.writer.commit_number()) == (1, 1)
-    assert store.writer.add(INSERT, ("b", 1), within=0.03) == 1
+    assert store.writer.add(INSERT, ("b", 1), commit_within=0.03) == 1
     store.writer.hand_over()
     await until(lambda: store.writer.committed == 1)
 
@@ -122,7 +122,7 @@ async def test_a_stretch_uses_less_of_a_promised_window(store: Store) -> None:
     clock = asyncio.get_running_loop().time
     store.writer.stretch = 0.1 / 600.0
     began = clock()
-    store.writer.add(INSERT, ("a", 1), within=600.0)
+    store.writer.add(INSERT, ("a", 1), commit_within=600.0)
     store.writer.hand_over()
     await until(lambda: store.writer.batch == 2)
     assert clock() - began >= 0.1
@@ -145,7 +145,7 @@ async def test_what_is_kept_in_memory_is_written_when_nobody_waits(
     monkeypatch.setattr(writer_module, "MEMORY_DELAY", 0.05)
     clock = asyncio.get_running_loop().time
     began = clock()
-    store.writer.add(INSERT, ("a", 1), within=None)
+    store.writer.add(INSERT, ("a", 1), commit_within=None)
     store.writer.hand_over()
     await until(lambda: store.writer.committed == 1)
     assert clock() - began >= 0.05

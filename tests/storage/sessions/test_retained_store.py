@@ -48,7 +48,7 @@ class RetainedMachine(RuleBasedStateMachine):
         topic=st.sampled_from(TOPICS),
         payload=st.sampled_from([b"", b"1", b"2"]),
         qos=st.integers(0, 2),
-        within=st.sampled_from([0.0, 0.05, None]),
+        commit_within=st.sampled_from([0.0, 0.05, None]),
     )
     def keep(self, topic: str, payload: bytes, qos: int, within: float | None) -> None:
         publication = retained(topic, payload, qos)

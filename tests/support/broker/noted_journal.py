@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from gateway.session.journal import NoJournal, Take
+from gateway.session.journal import NoJournal, OnPage
 from gateway.session.span import Span
 
 Note = tuple[str, list[bytes]]
@@ -46,7 +46,7 @@ class NotedJournal(NoJournal):
     def disconnect(self, wall: int) -> None:
         self.notes.append((f"leave {wall}", []))
 
-    def load(self, after: int, up_to: int, take: Take) -> None:
+    def load(self, after: int, up_to: int, take: OnPage) -> None:
         """Give the next page, which is there at once."""
         self.asked.append((after, up_to))
         if self.pages:

@@ -19,12 +19,12 @@ LARGEST_OUTPUT = 1 << 20
 
 
 def tidegate(
-    *words: object, folder: Path | None = None, told: str = ""
+    *words: object, folder: Path | None = None, stdin: str = ""
 ) -> "subprocess.CompletedProcess[str]":
-    """Run the command to its end with `told` as its input; return what it wrote as well."""
+    """Run the command to its end with `stdin` as its input; return what it wrote as well."""
     command = [str(COMMAND), *map(str, words)]
     with TemporaryFile() as given, TemporaryFile() as output, TemporaryFile() as errors:
-        given.write(told.encode())
+        given.write(stdin.encode())
         given.seek(0)
         process = fork_server.start(command, folder or Path.cwd(), given, output, errors)
         try:

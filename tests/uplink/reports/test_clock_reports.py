@@ -12,7 +12,7 @@ from gateway.mqtt.reason_codes import ReasonCode
 from gateway.storage.state.clock_store import ClockStore
 from gateway.uplink.reports.clock_reports import ClockReports, clock_record, clock_text
 from gateway.uplink.reports.control_messages import ControlMessages
-from gateway.uplink.reports.kept_messages import MAX_UNANSWERED, REFUSED_SECONDS
+from gateway.uplink.reports.reliable_messages import MAX_UNANSWERED, REFUSED_SECONDS
 from tests.support.clocks import NOW, ManualClock
 from tests.support.disk.ledger import answer_all
 from tests.support.disk.storage import Store, open_store

@@ -7,7 +7,11 @@ from gateway.uplink.reports.control_messages import (
     ControlMessage,
     ControlMessages,
 )
-from gateway.uplink.reports.kept_messages import MAX_UNANSWERED, REFUSED_SECONDS, KeptMessages
+from gateway.uplink.reports.reliable_messages import (
+    MAX_UNANSWERED,
+    REFUSED_SECONDS,
+    ReliableMessages,
+)
 from tests.support.clocks import ManualClock
 
 REFUSAL = ReasonCode.NOT_AUTHORIZED
@@ -15,7 +19,7 @@ REFUSAL = ReasonCode.NOT_AUTHORIZED
 
 def test_a_refused_message_is_kept_and_sent_again_after_a_while() -> None:
     own, clock, counters = ControlMessages(), ManualClock(), Counters()
-    kept = KeptMessages("ledger", own, counters, clock)
+    kept = ReliableMessages("ledger", own, counters, clock)
     taken: list[str] = []
     kept.send(b"{}", lambda: taken.append("first"))
     message = own.next()
@@ -38,7 +42,7 @@ def test_a_refused_message_is_kept_and_sent_again_after_a_while() -> None:
 
 def test_there_is_room_for_so_many() -> None:
     own = ControlMessages()
-    kept = KeptMessages("ledger", own, Counters(), ManualClock())
+    kept = ReliableMessages("ledger", own, Counters(), ManualClock())
     woken: list[bool] = []
     kept.on_capacity.append(lambda: woken.append(kept.has_capacity))
     rooms = []
@@ -56,7 +60,7 @@ def test_a_full_queue_puts_a_message_off() -> None:
     own, clock = ControlMessages(), ManualClock()
     for _ in range(MAX_CONTROL_MESSAGES):
         assert own.send(ControlMessage("clock", b"{}"))
-    kept = KeptMessages("ledger", own, Counters(), clock)
+    kept = ReliableMessages("ledger", own, Counters(), clock)
     kept.send(b"{}", lambda: None)
     message = own.next()
     assert message is not None

@@ -18,7 +18,7 @@ REFUSED_SECONDS = 60.0
 """Seconds for which a refused message waits, so that the broker is not flooded."""
 
 
-class KeptMessages:
+class ReliableMessages:
     """Sends messages below `…/<suffix>`, at most MAX_UNANSWERED at a time.
 
     `has_capacity` is whether one more may be sent; `on_capacity` are called whenever that becomes
