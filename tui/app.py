@@ -27,7 +27,7 @@ from tui.line import Line, safe
 from tui.prefs import Preferences, default_file
 from tui.record import Recorder, RecordError, Replay
 from tui.session import Session
-from tui.theme import ASCII, COLOURS, TIDE, TIDE_LIGHT, Palette, ascii_alone
+from tui.theme import ASCII, COLOURS, TIDE, TIDE_LIGHT, Palette, ascii_only
 
 TICK = 0.25
 """seconds between two looks at what has come"""
@@ -86,7 +86,7 @@ class TidegateApp(App[None]):
         self.client = client
         self.session = Session(self.client, preferences, self.copy_to_clipboard)
         self.session.recorder = recorder
-        self.ascii = ascii_alone()
+        self.ascii = ascii_only()
         self._palette = Palette(None)
         self._canvas = Canvas()
         self._cells, self._pace = Cells(), Pace()
@@ -218,7 +218,7 @@ class TidegateApp(App[None]):
             self.screen.refresh()
         if self.session.screenshot_wanted:
             self.session.screenshot_wanted = False
-            self._take_screenshot()
+            self._save_screenshot()
         self._drawn_at = time.monotonic()
         self.session.now = self.client.clock()
         size = self.size
@@ -253,7 +253,7 @@ class TidegateApp(App[None]):
         self._set_palette()
         self.session.tell(f"theme {wanted}")
 
-    def _take_screenshot(self) -> None:
+    def _save_screenshot(self) -> None:
         try:
             path = self.save_screenshot(path=str(Path.home()))
         except OSError as problem:

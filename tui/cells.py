@@ -39,16 +39,16 @@ class Pace:
         self.answers = True
         """whether it ever answered, or may yet"""
         self._base: float | None = None
-        self._asked: float | None = None
+        self._queried_at: float | None = None
         self._octets = 0
 
     def ready(self, now: float) -> bool:
         """Return whether more can be written: all that was written is shown."""
-        if self._asked is None:
+        if self._queried_at is None:
             return True
-        if now - self._asked < (PATIENCE if self._base is None else LOST):
+        if now - self._queried_at < (PATIENCE if self._base is None else LOST):
             return False
-        self._asked = None
+        self._queried_at = None
         if self._base is None:
             self.answers, self.budget = False, MOST
         return True
@@ -56,13 +56,13 @@ class Pace:
     def wrote(self, octets: int, now: float) -> None:
         """Take it that so much was written, with a question behind it."""
         if self.answers:
-            self._asked, self._octets = now, octets
+            self._queried_at, self._octets = now, octets
 
     def answered(self, now: float) -> None:
         """Take the answer: the quickest one is the way there and back, the rest is writing."""
-        if self._asked is None:
+        if self._queried_at is None:
             return
-        took, self._asked = now - self._asked, None
+        took, self._queried_at = now - self._queried_at, None
         self._base = took if self._base is None else min(self._base, took)
         if self._octets < LEAST:
             return  # too little to tell a slow line from a slow program

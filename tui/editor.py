@@ -9,7 +9,7 @@ ENDS = {"enter": "done", "escape": "cancel", "ctrl+c": "cancel"}
 
 
 class Editor:
-    """A text with a cursor; `take` gives it a key and says what to do then."""
+    """A text with a cursor; `press` gives it a key and says what to do then."""
 
     def __init__(self, prompt: str, text: str = "", choices: Sequence[str] = ()) -> None:
         self.prompt = prompt
@@ -21,7 +21,7 @@ class Editor:
         self.hidden = False
         """whether the text is a password"""
 
-    def take(self, key: str, character: str | None) -> str:
+    def press(self, key: str, character: str | None) -> str:
         """Take a key; return `done`, `cancel`, `changed` or nothing."""
         before, after = self.text[: self.at], self.text[self.at :]
         if key in ENDS:

@@ -62,22 +62,22 @@ class Figures:
 
     def __init__(self) -> None:
         self._values: dict[str, bytes] = {}
-        self.left_out = 0
+        self.not_stored = 0
         """messages about figures beyond MAX_FIGURES"""
 
-    def take(self, name: str, payload: bytes) -> None:
+    def apply(self, name: str, payload: bytes) -> None:
         """Keep a value; an empty payload ends the figure."""
         if not payload:
             self._values.pop(name, None)
         elif name in self._values or len(self._values) < MAX_FIGURES:
             self._values[name] = payload
         else:
-            self.left_out += 1
+            self.not_stored += 1
 
     def clear(self) -> None:
         """Forget everything."""
         self._values.clear()
-        self.left_out = 0
+        self.not_stored = 0
 
     def number(self, name: str) -> float | None:
         """Return a number, or None while it is not known or is a text."""

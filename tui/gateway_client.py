@@ -19,7 +19,7 @@ from paho.mqtt.subscribeoptions import SubscribeOptions
 
 from tui.address import Address
 from tui.inbox import Arrival, Inbox
-from tui.link import Acknowledged, Answered, Link, Phase, Subscribed, Told, delay_after
+from tui.link import Acknowledged, Answered, Link, LinkEvent, Phase, Subscribed, delay_after
 from tui.text import printable
 
 KEEP_ALIVE = 10
@@ -28,7 +28,7 @@ CONNECT_TIMEOUT = 5.0
 """seconds for the network connection"""
 LOOP_TIMEOUT = 0.2
 """seconds of waiting for the network before requests and the end are looked at"""
-LEAVE_TIMEOUT = 0.5
+DISCONNECT_TIMEOUT = 0.5
 """seconds given to the gateway to close the connection after DISCONNECT"""
 DISCONNECT = b"\xe0\x00"
 LARGEST_PACKET = 128 * 1024
@@ -46,9 +46,9 @@ BROKEN = (OSError, MQTTException, ValueError, LookupError, TypeError, struct.err
 
 
 class Connection:
-    """A connection that calls back, on the thread of `run`, for what it hears.
+    """A connection that calls back, on the thread of `run`, for each message.
 
-    `connected` is called at a CONNACK that takes us, `heard` for each message; answers are
+    `connected` is called at a CONNACK that takes us, `on_message` for each message; answers are
     posted. `subscribe`, `unsubscribe`, `publish` and `ask` may be called from any thread.
     """
 
@@ -57,12 +57,12 @@ class Connection:
         address: Address,
         client_id: str,
         connected: Callable[[], None],
-        heard: Callable[[str, bytes, bool, str], None],
-        post: Callable[[Told], object],
+        on_message: Callable[[str, bytes, bool, str], None],
+        post: Callable[[LinkEvent], object],
     ) -> None:
         self._address = address
         self._connected = connected
-        self._heard = heard
+        self._deliver = on_message
         self._post = post
         self._answers = f"{ANSWERS}{client_id}"
         self._requests: SimpleQueue[Callable[[], None]] = SimpleQueue()
@@ -73,13 +73,13 @@ class Connection:
         self.login_refused = False
         """whether the gateway refused this login, so that trying again is of no use"""
         self.octets = 0
-        """bytes of topics and payloads that were heard"""
+        """bytes of received topics and payloads"""
         self._client = self._new_client(client_id)
 
     def subscribe(self, topic_filters: Sequence[str], every: int = 0, where: str = "") -> None:
         """Ask for these messages at QoS 0; the newest of each topic `every` so many ms if not 0."""
-        asked = (("$every", str(every or "")), ("$where", where))
-        properties = [(name, value) for name, value in asked if value]
+        requested = (("$every", str(every or "")), ("$where", where))
+        properties = [(name, value) for name, value in requested if value]
         self._requests.put(lambda: self._send_subscribe(topic_filters, properties, where))
 
     def subscribe_to_answers(self) -> None:
@@ -121,17 +121,17 @@ class Connection:
             outcome = self._client.loop(LOOP_TIMEOUT)
             self._send_requests()
         if stopping():
-            self._leave()
+            self._disconnect()
 
-    def _leave(self) -> None:
+    def _disconnect(self) -> None:
         """Disconnect, and read until the gateway has closed: unread bytes would reset it."""
         socket: Any = self._client.socket()
         if socket is None:
             return
         with suppress(OSError):
-            socket.settimeout(LEAVE_TIMEOUT)
+            socket.settimeout(DISCONNECT_TIMEOUT)
             socket.sendall(DISCONNECT)
-            end = time.monotonic() + LEAVE_TIMEOUT
+            end = time.monotonic() + DISCONNECT_TIMEOUT
             while socket.recv(65_536) and time.monotonic() < end:
                 continue
 
@@ -217,7 +217,7 @@ class Connection:
             key = getattr(message.properties, "CorrelationData", b"")
             self._post(Answered(key.decode(errors="replace"), payload))
         else:
-            self._heard(message.topic, payload, message.retain, self._where)
+            self._deliver(message.topic, payload, message.retain, self._where)
 
     def _on_subscribe(
         self,
@@ -263,14 +263,14 @@ STOP_TIMEOUT = 2.0
 class GatewayClient:
     """A plain MQTT client of a gateway that connects again, with backoff, whenever it must.
 
-    Messages go to `inbox`, all else to `told`; whoever draws the screen takes both. A login that
+    Messages go to `inbox`, all else to `events`; whoever draws the screen takes both. A login that
     is refused is not tried again before `retry_now`.
     """
 
     def __init__(self, address: Address) -> None:
         self.inbox = Inbox()
-        self.told: SimpleQueue[Told] = SimpleQueue()
-        self.heard_at = 0.0
+        self.events: SimpleQueue[LinkEvent] = SimpleQueue()
+        self.received_at = 0.0
         """when anything came last"""
         self._address = address
         # The same identifier each time, so that a new connection ends a half-dead old one.
@@ -347,14 +347,14 @@ class GatewayClient:
 
     def _new_connection(self) -> Connection:
         return Connection(
-            self._address, self.client_id, self._on_connected, self._on_heard, self._on_told
+            self._address, self.client_id, self._on_connected, self._on_message, self._on_event
         )
 
     def _run(self) -> None:
         reason = ""
         while not self._stopping.is_set():
             self._hurry.clear()
-            self.told.put(Link(Phase.CONNECTING, self._attempt, reason))
+            self.events.put(Link(Phase.CONNECTING, self._attempt, reason))
             self._connection = self._new_connection()
             reason = self._connection.run(self._stopping.is_set)
             if not self._stopping.is_set():
@@ -362,27 +362,27 @@ class GatewayClient:
 
     def _wait(self, reason: str) -> None:
         if self._connection.login_refused:
-            self.told.put(Link(Phase.REFUSED, self._attempt, reason))
+            self.events.put(Link(Phase.REFUSED, self._attempt, reason))
             self._hurry.wait()
             return
         delay = delay_after(self._attempt)
         self._attempt += 1
-        self.told.put(Link(Phase.WAITING, self._attempt, reason, now() + delay))
+        self.events.put(Link(Phase.WAITING, self._attempt, reason, now() + delay))
         self._hurry.wait(delay)
 
     def _on_connected(self) -> None:
         self._attempt = 0
         self.inbox.clear()
-        self.heard_at = now()
-        self.told.put(Link(Phase.CONNECTED))
+        self.received_at = now()
+        self.events.put(Link(Phase.CONNECTED))
 
-    def _on_told(self, told: Told) -> None:
-        self.heard_at = now()
-        self.told.put(told)
+    def _on_event(self, event: LinkEvent) -> None:
+        self.received_at = now()
+        self.events.put(event)
 
-    def _on_heard(self, topic: str, payload: bytes, retained: bool, where: str) -> None:
-        self.heard_at = now()
-        self.inbox.put(Arrival(topic, payload, retained, self.heard_at, where))
+    def _on_message(self, topic: str, payload: bytes, retained: bool, where: str) -> None:
+        self.received_at = now()
+        self.inbox.put(Arrival(topic, payload, retained, self.received_at, where))
 
 
 _CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)

@@ -45,7 +45,7 @@ class Inbox:
                 self._held -= _octets(self._arrivals.popleft())
                 self.dropped += 1
 
-    def take(self) -> Arrival | None:
+    def pop(self) -> Arrival | None:
         """Remove and return the oldest arrival; None when there is none."""
         with self._lock:
             if not self._arrivals:

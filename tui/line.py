@@ -63,10 +63,10 @@ def fitted(shown: Line, cells: int) -> Line:
 
 def spread(left: Line, right: Line, cells: int) -> Line:
     """Return a line with one part at its left end and one, if there is room, at its right end."""
-    room = cells - width(right) - 1
-    if room < min(width(left), cells // 4):
+    free = cells - width(right) - 1
+    if free < min(width(left), cells // 4):
         return fitted(left, cells)
-    return [*fitted(left, room), (" ", TEXT), *right]
+    return [*fitted(left, free), (" ", TEXT), *right]
 
 
 def tail(shown: Line, skipped: int) -> Line:

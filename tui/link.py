@@ -56,7 +56,7 @@ class Answered:
     payload: bytes
 
 
-Told = Link | Subscribed | Acknowledged | Answered
+LinkEvent = Link | Subscribed | Acknowledged | Answered
 
 
 def delay_after(attempt: int) -> float:

@@ -39,10 +39,10 @@ class Order:
 
     def lost(self) -> None:
         """Take it that the connection ended before the effect was seen."""
-        told = f"the connection ended before {self.subject} was seen to {self.what}"
-        self.outcome = self.outcome or told
+        outcome = f"the connection ended before {self.subject} was seen to {self.what}"
+        self.outcome = self.outcome or outcome
 
-    def look(self, now: float) -> None:
+    def check(self, now: float) -> None:
         """Compare with what the gateway tells."""
         if self.outcome:
             return

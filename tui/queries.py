@@ -13,7 +13,7 @@ AGAIN = 10.0
 """seconds after which a query that was refused is asked again: rights and settings change"""
 MAX_OPEN = 8
 """queries on their way at a time; the gateway lets 32 wait"""
-MAX_KEPT = 64
+MAX_ANSWERS = 64
 """queries whose last answers are kept; the one asked for longest ago goes"""
 LARGEST = 256 * 1024
 """bytes of an answer that is read"""
@@ -58,9 +58,9 @@ class Answer:
     document: Document = field(default_factory=dict)
     at: float | None = None
     error: str = ""
-    asked_at: float | None = None
+    sent_at: float | None = None
     """when it was asked, while it is open"""
-    last_asked: float = 0.0
+    last_sent: float = 0.0
 
     def age(self, now: float) -> float | None:
         """Return the seconds since the answer came."""
@@ -122,27 +122,27 @@ class Queries:
 
     def open_since(self, now: float) -> float:
         """Return for how many seconds the oldest open query has waited."""
-        asked = [each.asked_at for each in self._answers.values() if each.asked_at is not None]
-        return now - min(asked) if asked else 0.0
+        sent = [each.sent_at for each in self._answers.values() if each.sent_at is not None]
+        return now - min(sent) if sent else 0.0
 
     def want(self, wanted: list[Query], now: float) -> None:
         """Send those that are due; call a few times a second with what is in view."""
         self._give_up(now)
         for each in wanted:
-            if len([a for a in self._answers.values() if a.asked_at is not None]) >= MAX_OPEN:
+            if len([a for a in self._answers.values() if a.sent_at is not None]) >= MAX_OPEN:
                 return
             answer = self._answers.get(each.key)
             if answer is None:
                 answer = self._answers[each.key] = Answer()
                 self._forget_old()
-            if answer.asked_at is None and self._is_due(answer, each, now):
+            if answer.sent_at is None and self._is_due(answer, each, now):
                 self.ask(each, now)
 
     def ask(self, wanted: Query, now: float) -> None:
         """Send a query now."""
         answer = self._answers.pop(wanted.key, None) or Answer()
         self._answers[wanted.key] = answer  # at the end: those asked long ago go first
-        answer.asked_at = answer.last_asked = now
+        answer.sent_at = answer.last_sent = now
         request = json.dumps(dict(wanted.request)).encode()  # ASCII: a text may be no UTF-8
         self._send(wanted.key, wanted.what, request)
 
@@ -151,7 +151,7 @@ class Queries:
         answer = self._answers.get(key)
         if answer is None:
             return  # it was given up long ago
-        answer.asked_at = None
+        answer.sent_at = None
         document = _parse(payload)
         error = document.get("error")
         if document and not error:
@@ -164,7 +164,7 @@ class Queries:
         """Take the PUBACK of a query: what it refuses has no other answer, or one that follows."""
         answer = self._answers.get(key)
         if answer is not None and refusal:
-            answer.asked_at = None
+            answer.sent_at = None
             answer.error = answer.error or refusal
             if "authorized" in refusal.lower():
                 self.refused = refusal
@@ -172,28 +172,28 @@ class Queries:
     def lost(self) -> None:
         """Take it that the connection ended: nothing open is answered any more."""
         for each in self._answers.values():
-            each.asked_at = None
-            each.last_asked = 0.0
+            each.sent_at = None
+            each.last_sent = 0.0
 
     def _is_due(self, answer: Answer, wanted: Query, now: float) -> bool:
-        if not answer.last_asked:
+        if not answer.last_sent:
             return True
         pause = wanted.every
         if answer.error:
             pause = max(pause, 1.0 if answer.error == SILENCE else AGAIN)
-        return bool(pause) and now - answer.last_asked >= pause
+        return bool(pause) and now - answer.last_sent >= pause
 
     def _give_up(self, now: float) -> None:
         for each in self._answers.values():
-            if each.asked_at is not None and now - each.asked_at > PATIENCE:
-                each.asked_at = None
+            if each.sent_at is not None and now - each.sent_at > PATIENCE:
+                each.sent_at = None
                 each.error = SILENCE
 
     def _forget_old(self) -> None:
         for key in list(self._answers)[:-1]:
-            if len(self._answers) <= MAX_KEPT:
+            if len(self._answers) <= MAX_ANSWERS:
                 return
-            if self._answers[key].asked_at is None:
+            if self._answers[key].sent_at is None:
                 del self._answers[key]
 
 

@@ -9,7 +9,7 @@ from queue import SimpleQueue
 from typing import TextIO
 
 from tui.inbox import Arrival, Inbox
-from tui.link import Acknowledged, Answered, Link, Phase, Subscribed, Told
+from tui.link import Acknowledged, Answered, Link, LinkEvent, Phase, Subscribed
 
 MOST_BYTES = 64 * 1024 * 1024
 """bytes of a recording; what comes later is not in it"""
@@ -33,9 +33,9 @@ class Recorder:
         passed = [arrival.where] if arrival.where else []
         self._write([arrival.at, "message", arrival.topic, payload, arrival.retained, *passed])
 
-    def told(self, told: Told, at: float) -> None:
+    def event(self, event: LinkEvent, at: float) -> None:
         """Write what the connection told."""
-        match told:
+        match event:
             case Link(phase, attempt, reason, retry_at):
                 self._write([at, "link", phase.value, attempt, reason, retry_at])
             case Subscribed(topic_filter, refusal):
@@ -66,8 +66,8 @@ class Replay:
 
     def __init__(self, file: Path) -> None:
         self.inbox = Inbox()
-        self.told: SimpleQueue[Told] = SimpleQueue()
-        self.heard_at = 0.0
+        self.events: SimpleQueue[LinkEvent] = SimpleQueue()
+        self.received_at = 0.0
         self._name = file.name
         self._lines = _read(file)
         self._at = 0
@@ -94,7 +94,7 @@ class Replay:
         while self._at < len(self._lines) and float(str(self._lines[self._at][0])) <= now:
             self._give(self._lines[self._at])
             self._at += 1
-        self.heard_at = now
+        self.received_at = now
         return now
 
     def start(self) -> None:
@@ -126,15 +126,15 @@ class Replay:
             (answer for each, answer in self._answers.items() if each.startswith(f"{query} ")),
             b'{"error":"the recording has no answer to this"}',
         )
-        self.told.put(Answered(key, found))
+        self.events.put(Answered(key, found))
 
     def order(self, key: str, _part: str, _word: str) -> None:
         """Refuse: there is no gateway."""
-        self.told.put(Acknowledged(key, "this is a recording"))
+        self.events.put(Acknowledged(key, "this is a recording"))
 
     def publish(self, key: str, _topic: str, _payload: bytes) -> None:
         """Refuse: there is no gateway."""
-        self.told.put(Acknowledged(key, "this is a recording"))
+        self.events.put(Acknowledged(key, "this is a recording"))
 
     def _give(self, fields: list[object]) -> None:
         at, kind, *rest = fields
@@ -144,9 +144,9 @@ class Replay:
                 self.inbox.put(Arrival(str(topic), content, bool(retained), float(str(at)), where))
             case "link", [phase, attempt, reason, retry_at]:
                 link = Link(Phase(phase), int(str(attempt)), str(reason), float(str(retry_at)))
-                self.told.put(link)
+                self.events.put(link)
             case "subscribed", [topic_filter, refusal]:
-                self.told.put(Subscribed(str(topic_filter), str(refusal)))
+                self.events.put(Subscribed(str(topic_filter), str(refusal)))
             case "answer", [key, payload]:
                 self._answers[str(key)] = base64.b64decode(str(payload))
 

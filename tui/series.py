@@ -34,7 +34,7 @@ class Course:
         every = max(1.0 if self.end else 0.0, min(self.step * 10.0, 60.0))
         return query("series", every, figures=",".join(self._names), step=self.step, last=last)
 
-    def take(self, document: Document, error: str) -> None:
+    def apply(self, document: Document, error: str) -> None:
         """Take an answer, or a refusal: an older gateway has fewer figures."""
         if error.startswith("there is no figure"):
             self._names = OLDER

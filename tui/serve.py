@@ -35,8 +35,8 @@ def run(words: Sequence[str], port: int) -> int:
         return application
 
     async def tell(_: Any) -> None:
-        told = f"open http://{HOST}:{port}/?token={token}\n"
-        sys.stdout.write(told + "whoever has it sees and does what you may; ctrl+c ends\n")
+        text = f"open http://{HOST}:{port}/?token={token}\n"
+        sys.stdout.write(text + "whoever has it sees and does what you may; ctrl+c ends\n")
         sys.stdout.flush()
 
     server._make_app, server.on_startup = make_guarded, tell  # noqa: SLF001

@@ -23,7 +23,7 @@ from tui.line import (
     spread,
     width,
 )
-from tui.link import Acknowledged, Answered, Link, Phase, Subscribed, Told
+from tui.link import Acknowledged, Answered, Link, LinkEvent, Phase, Subscribed
 from tui.orders import Order
 from tui.prefs import Preferences
 from tui.queries import EVENTS, SILENT, STATUS, Queries, Query
@@ -135,29 +135,29 @@ class Session:
         self.now = now
         if self.link.phase is Phase.CONNECTED:
             self._last_connected = now
-        self._take_told(now)
-        self._take_arrivals(clock)
+        self._receive_events(now)
+        self._receive_arrivals(clock)
         if self.link.phase is Phase.CONNECTED:
             self._keep_sampling(now)
             self.queries.want([STATUS, *self.view.queries(), SILENT, EVENTS], now)
         self._follow_order(now)
         self._tell_done()
 
-    def _take_told(self, now: float) -> None:
+    def _receive_events(self, now: float) -> None:
         while True:
             try:
-                told = self.client.told.get_nowait()
+                event = self.client.events.get_nowait()
             except Empty:
                 return
             if self.recorder is not None:
-                self.recorder.told(told, now)
-            self.take(told, now)
+                self.recorder.event(event, now)
+            self.on_event(event, now)
 
-    def take(self, told: Told, now: float) -> None:
+    def on_event(self, event: LinkEvent, now: float) -> None:
         """Take something that the connection tells."""
-        match told:
+        match event:
             case Link():
-                self._take_link(told, now)
+                self._on_link(event, now)
                 self.dirty = True
             case Subscribed(topic_filter, refusal):
                 self.refusals.pop(topic_filter, None)
@@ -165,12 +165,12 @@ class Session:
                     self.refusals[topic_filter] = refusal
                     self.dirty = True
             case Acknowledged(key, refusal):
-                self._take_acknowledged(key, refusal)
+                self._on_acknowledged(key, refusal)
             case Answered(key, payload):
                 self.queries.answered(key, payload, now)
-                self._take_answer(key, now)
+                self._on_answer(key, now)
 
-    def _take_link(self, link: Link, now: float) -> None:
+    def _on_link(self, link: Link, now: float) -> None:
         before, self.link = self.link, link
         if link.phase is Phase.CONNECTED:
             self.state.begin(now)
@@ -189,19 +189,19 @@ class Session:
         if link.phase is Phase.REFUSED:
             self.ask_password()
 
-    def _take_acknowledged(self, key: str, refusal: str) -> None:
+    def _on_acknowledged(self, key: str, refusal: str) -> None:
         self.queries.acknowledged(key, refusal)
         if key.startswith("order ") and self.order is not None and refusal:
             self.order.refused(refusal)
         elif key.startswith("publish "):
             self.tell(refusal or f"published on {key.removeprefix('publish ')}", not refusal)
 
-    def _take_answer(self, key: str, now: float) -> None:
+    def _on_answer(self, key: str, now: float) -> None:
         for course in self.courses.values():
             wanted = course.query()
             if wanted.key == key:
                 answer = self.queries.get(wanted)
-                course.take(answer.document, answer.error)
+                course.apply(answer.document, answer.error)
         if key == EVENTS.key and self._seen_at_start is None:
             newest = self.queries.get(EVENTS).number("last")
             if newest is not None:
@@ -218,9 +218,9 @@ class Session:
                 if key != SILENT.key:  # its rows are kept as topics, once
                     answer.document = {**answer.document, "rows": []}
 
-    def _take_arrivals(self, clock: Callable[[], float]) -> None:
+    def _receive_arrivals(self, clock: Callable[[], float]) -> None:
         end = clock() + MOST_WORK
-        while clock() < end and (arrival := self.client.inbox.take()) is not None:
+        while clock() < end and (arrival := self.client.inbox.pop()) is not None:
             if self.recorder is not None:
                 self.recorder.message(arrival)
             self.state.apply(
@@ -267,7 +267,7 @@ class Session:
         order = self.order
         if order is None:
             return
-        order.look(now)
+        order.check(now)
         if order.outcome:
             self.order = None
             self.tell(order.outcome, order.done)
@@ -277,8 +277,8 @@ class Session:
 
     def gateway(self) -> str:
         """Return the gateway's name, or its address while that is not known."""
-        told = self.queries.get(STATUS).text("gateway", 48)
-        return told or self.state.figures.word(figures.GATEWAY_ID) or str(self.client)
+        event = self.queries.get(STATUS).text("gateway", 48)
+        return event or self.state.figures.word(figures.GATEWAY_ID) or str(self.client)
 
     def findings(self) -> list[Finding]:
         """Return what needs a person."""
@@ -325,7 +325,7 @@ class Session:
         """Return for how long the gateway has not answered, if that is too long."""
         if self.link.phase is not Phase.CONNECTED:
             return None
-        silence = self.now - max(self.client.heard_at, self.state.since)
+        silence = self.now - max(self.client.received_at, self.state.since)
         late = self.state.rates.stale(self.now, self.state.since)
         overdue = late is not None and self._may_hear_figures()
         if silence >= FROZEN and (overdue or self.queries.open_since(self.now) >= FROZEN - 0.5):
@@ -365,9 +365,9 @@ class Session:
             why = f" after: {reason}" if reason else ""
             return line((f" ◐ connecting to {self.client}{why}{then}", "caution"))
         if (silence := self.frozen()) is not None:
-            heard = time_of_day(self.client.heard_at)
+            received = time_of_day(self.client.received_at)
             words = f" ◌ NO ANSWER for {silence:.0f}s: the gateway or the network stands still"
-            return line((f"{words} · what is shown is of {heard}", "alert"))
+            return line((f"{words} · what is shown is of {received}", "alert"))
         if words := self._refused_words():
             return line((f" ! {words}", "caution"))
         if old := self.old():
@@ -448,7 +448,7 @@ class Session:
     def _tell_done(self) -> None:
         for key, words in list(self._doing.items()):
             answer = self.queries.get_by_key(key)
-            if answer.asked_at is None:
+            if answer.sent_at is None:
                 del self._doing[key]
                 count = answer.number("count")
                 done = words if count is None else f"{count:,.0f} {words}"
@@ -485,11 +485,11 @@ class Session:
 
     def ask_password(self) -> None:
         """Have the person type the password."""
-        editor = self.prompt("password: ", self._take_password)
+        editor = self.prompt("password: ", self._on_password)
         editor.hidden = True
         editor.note = "the gateway refused the login; escape: leave it"
 
-    def _take_password(self, password: str) -> None:
+    def _on_password(self, password: str) -> None:
         if password:
             self.client.retry_now(password)
 
@@ -587,17 +587,17 @@ class Session:
             self.dirty = True
 
     def _edit(self, editor: Editor, key: str, character: str | None) -> None:
-        said = editor.take(key, character)
-        if said == "done":
+        action = editor.press(key, character)
+        if action == "done":
             self.editor = None
             self._accept(editor.text)
-        elif said == "cancel":
+        elif action == "cancel":
             self.editor = None
             if editor.prompt == "/" and self.view.focused is not None:
                 self.view.focused.filter = ""
-        elif said == "changed" and self._check is not None:
+        elif action == "changed" and self._check is not None:
             editor.note = self._check(editor.text)
-        elif said == "changed" and editor.prompt == "/" and self.view.focused is not None:
+        elif action == "changed" and editor.prompt == "/" and self.view.focused is not None:
             self.view.focused.filter = editor.text
 
     def _move(self, key: str) -> bool:
@@ -713,8 +713,8 @@ class Session:
         lines += self._banner(cells, height)
         self._body_at = len(lines)
         typed = self._typed(cells, height)
-        room = height - len(lines) - max(1, len(typed))
-        body = filled(self.view.draw(cells, room), cells, room)
+        free = height - len(lines) - max(1, len(typed))
+        body = filled(self.view.draw(cells, free), cells, free)
         below = typed or [self._footer(cells)]
         if self.link.phase is not Phase.CONNECTED or self.frozen() is not None:
             body = [restyled(each, MUTED) for each in body]
@@ -758,17 +758,17 @@ class Session:
         end = line((f"{self.client} ", MUTED)) if cells >= 110 else []
         return spread([*begin, *shown], end, cells)
 
-    def _tab_names(self, room: int) -> list[str]:
+    def _tab_names(self, free: int) -> list[str]:
         badges = {"Events": self.unseen(), "Now": len(self.findings())}
         long = []
         for index, screen in enumerate(SCREENS):
             badge = badges.get(screen.title, 0)
             text = f"{index + 1} {screen.title}" + (f" {badge}" if badge else "")
             long.append(f"[{text}]" if index == self.screen else f" {text} ")
-        if sum(map(len, long)) <= room:
+        if sum(map(len, long)) <= free:
             return long
         tight = [each if each.startswith("[") else each[:-1] for each in long]
-        if sum(map(len, tight)) <= room:
+        if sum(map(len, tight)) <= free:
             return tight
         return [
             each if index == self.screen else f" {index + 1}" for index, each in enumerate(long)

@@ -83,7 +83,7 @@ class GatewayState:
         """the topics of messages that passed it"""
         self.uptime: float | None = None
         self.alarms: dict[str, Alarm] = {}
-        self.left_out = 0
+        self.not_stored = 0
         """messages about alarms beyond their bound"""
         self.log: deque[LogLine] = deque(maxlen=MAX_LOG_LINES)
         self.sampled = 0
@@ -129,13 +129,13 @@ class GatewayState:
                 line = as_object(payload) or {"message": as_text(payload, MAX_TEXT)}
                 self._add_line(_log_line(line, now))
             case ["tidegate", "log", "recent"]:
-                self._take_recent(payload, retained=retained)
+                self._apply_recent(payload, retained=retained)
             case ["tidegate", "alarm", alarm]:
-                self._take_alarm(printable(alarm, MAX_NAME), payload)
+                self._apply_alarm(printable(alarm, MAX_NAME), payload)
             case ["uptime"]:
-                self._take_uptime(payload, now, retained=retained)
+                self._apply_uptime(payload, now, retained=retained)
             case _:
-                self.figures.take(name, payload)
+                self.figures.apply(name, payload)
 
     def note(self, level: str, message: str, now: float) -> None:
         """Add a line about our own doings to the log."""
@@ -170,12 +170,12 @@ class GatewayState:
     def clients(self, status: Document) -> tuple[int | None, int | None]:
         """Return how many clients are connected, and how many sessions wait for theirs."""
         found = status.get("clients")
-        told = found if isinstance(found, dict) else {}
-        connected = self._count(figures.CLIENTS, told.get("connected"))
-        return connected, self._count(figures.AWAY, told.get("away"))
+        reported = found if isinstance(found, dict) else {}
+        connected = self._count(figures.CLIENTS, reported.get("connected"))
+        return connected, self._count(figures.AWAY, reported.get("away"))
 
-    def _count(self, name: str, told: object) -> int | None:
-        known, answered = self.figures.count(name), number(told)
+    def _count(self, name: str, reported: object) -> int | None:
+        known, answered = self.figures.count(name), number(reported)
         return known if known is not None or answered is None else int(answered)
 
     def _uplink(self, name: str) -> Uplink:
@@ -214,16 +214,16 @@ class GatewayState:
 
     def outgoing(self) -> float | None:
         """Return the messages a second that clients are sent, figures and answers left out."""
-        sent, told = self.rates.get(figures.SENT), self.rates.get(figures.SYS_SENT)
-        if sent is None or told is None:
+        sent, reported = self.rates.get(figures.SENT), self.rates.get(figures.SYS_SENT)
+        if sent is None or reported is None:
             return None
         own = self.rates.get(OWN) or 0.0
-        return max(0.0, sent - told - self._questions() - own)
+        return max(0.0, sent - reported - self._questions() - own)
 
     def _questions(self) -> float:
         return sum(self.rates.get(each) or 0.0 for each in QUESTIONS)
 
-    def _take_uptime(self, payload: bytes, now: float, *, retained: bool) -> None:
+    def _apply_uptime(self, payload: bytes, now: float, *, retained: bool) -> None:
         self.uptime = as_number(payload.removesuffix(b" seconds"))
         if self.uptime is None or retained:
             return
@@ -232,10 +232,10 @@ class GatewayState:
         # first one is answered: until then it is 0.
         counts = dict.fromkeys(QUESTIONS, 0.0) | self.figures.numbers() | {OWN: self._own}
         if self._settled:
-            self.rates.take_round(self.uptime, now, counts)
+            self.rates.add_round(self.uptime, now, counts)
         self._settled = True
 
-    def _take_recent(self, payload: bytes, *, retained: bool) -> None:
+    def _apply_recent(self, payload: bytes, *, retained: bool) -> None:
         """Take the lines from before the connection; later ones come by themselves."""
         if not retained:
             return
@@ -253,11 +253,11 @@ class GatewayState:
         self.log.clear()
         self.log.extend(lines)
 
-    def _take_alarm(self, name: str, payload: bytes) -> None:
+    def _apply_alarm(self, name: str, payload: bytes) -> None:
         if not payload:
             self.alarms.pop(name, None)
         elif name not in self.alarms and len(self.alarms) >= MAX_ALARMS:
-            self.left_out += 1
+            self.not_stored += 1
         else:
             alarm = as_object(payload) or {"text": as_text(payload, MAX_TEXT)}
             self.alarms[name] = Alarm(text_of(alarm, "text", MAX_TEXT), seconds_of(alarm, "raised"))
@@ -327,7 +327,7 @@ class Rates:
         """Return by how much a gauge rises a second, or falls."""
         return self._rates.get(name)
 
-    def take_round(self, uptime: float, now: float, counts: Mapping[str, float]) -> None:
+    def add_round(self, uptime: float, now: float, counts: Mapping[str, float]) -> None:
         """Take what the counters are as the uptime comes, which was not retained."""
         if self._rounds and uptime < self._rounds[-1].uptime:
             self._rounds.clear()  # the gateway began anew

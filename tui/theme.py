@@ -122,7 +122,7 @@ def _hex(colour: str) -> Color:
     return Color.parse(colour)
 
 
-def ascii_alone() -> bool:
+def ascii_only() -> bool:
     """Return whether the terminal is likely to show ASCII alone: a Linux console, or no UTF-8."""
     if os.environ.get("TERM") == "linux":
         return True

@@ -46,9 +46,9 @@ def findings(
     since = _since(events.rows())
     troubles, alarms = _troubles(status), {each.text for each in state.alarms.values()}
     found = [Finding("error", "gateway", each, "Events") for each in troubles if each not in alarms]
-    room = state.survives(status.document)
+    survives = state.survives(status.document)
     found += [
-        _uplink(each, state, room, since.get(f"uplink {each.name}".strip()), there)
+        _uplink(each, state, survives, since.get(f"uplink {each.name}".strip()), there)
         for each in state.uplinks(status.document)
         if each.state in DOWN
         or (each.state == "connecting" and each.error)
@@ -89,7 +89,7 @@ def _troubles(status: Answer) -> Sequence[str]:
 
 
 def _uplink(
-    uplink: Uplink, state: GatewayState, room: int | None, since: float | None, now: float
+    uplink: Uplink, state: GatewayState, survives: int | None, since: float | None, now: float
 ) -> Finding:
     paused = uplink.state == "paused"
     words = [_lasting("paused" if paused else "down", since, now, uplink.error)]
@@ -100,8 +100,8 @@ def _uplink(
         words.append(
             f"{amount(uplink.waiting)} wait, {lost}" if uplink.waiting else "nothing waits"
         )
-    if room is not None:
-        words.append(f"room for {outage(room)}" if room else "no room left")
+    if survives is not None:
+        words.append(f"room for {outage(survives)}" if survives else "no room left")
     if uplink.attempt is not None:
         words.append(f"next try in {span(uplink.attempt)}")
     grave = not paused and uplink.state != "connected"
@@ -165,8 +165,8 @@ def _silent_bridge(row: Document) -> Finding:
 
 def silent_count(state: GatewayState, silent: Answer) -> int:
     """Return how many topics are silent, of those that the gateway remembers."""
-    told = silent.number("total")
-    return sum(each.silent for each in state.topics) if told is None else int(told)
+    total = silent.number("total")
+    return sum(each.silent for each in state.topics) if total is None else int(total)
 
 
 def _silent_topics(state: GatewayState, silent: Answer, now: float) -> list[Finding]:

@@ -30,15 +30,15 @@ class Action:
     run: Callable[[], object]
     shown: str = ""
     """the key as the footer says it, if not by its name"""
-    asks: bool = False
-    """whether a question follows"""
+    prompts: bool = False
+    """whether a prompt follows"""
     quiet: bool = False
     """whether the footer leaves it out: the help has it"""
 
     @property
     def words(self) -> str:
         """The label as it is shown: with `…` where a question follows."""
-        return f"{self.label}…" if self.asks else self.label
+        return f"{self.label}…" if self.prompts else self.label
 
 
 class View:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from queue import SimpleQueue
 
 from tui.inbox import Arrival, Inbox
-from tui.link import Acknowledged, Answered, Link, Phase, Told
+from tui.link import Acknowledged, Answered, Link, LinkEvent, Phase
 from tui.record import Replay
 from tui.session import Session
 
@@ -17,12 +17,12 @@ class SilentClient(Replay):
 
     def __init__(self) -> None:
         self.inbox = Inbox()
-        self.told: SimpleQueue[Told] = SimpleQueue()
-        self.heard_at = 1_000.0
+        self.events: SimpleQueue[LinkEvent] = SimpleQueue()
+        self.received_at = 1_000.0
         self.now = 1_000.0
         self.answers: dict[str, dict[str, object]] = {}
         self.refused = ""
-        self.asked: list[tuple[str, dict[str, object]]] = []
+        self.queried: list[tuple[str, dict[str, object]]] = []
         self.orders: list[tuple[str, str]] = []
         self.published: list[tuple[str, bytes]] = []
         self.subscribed: list[tuple[str, int]] = []
@@ -50,20 +50,20 @@ class SilentClient(Replay):
         self.unsubscribed += topic_filters
 
     def ask(self, key: str, query: str, request: bytes) -> None:
-        self.asked.append((query, json.loads(request)))
+        self.queried.append((query, json.loads(request)))
         if self.refused:
-            self.told.put(Acknowledged(key, self.refused))
+            self.events.put(Acknowledged(key, self.refused))
         elif query in self.answers:
             document = {"query": query, "time": round(self.now * 1_000), **self.answers[query]}
-            self.told.put(Answered(key, json.dumps(document).encode()))
+            self.events.put(Answered(key, json.dumps(document).encode()))
 
     def order(self, key: str, part: str, word: str) -> None:
         self.orders.append((part, word))
-        self.told.put(Acknowledged(key, ""))
+        self.events.put(Acknowledged(key, ""))
 
     def publish(self, key: str, topic: str, payload: bytes) -> None:
         self.published.append((topic, payload))
-        self.told.put(Acknowledged(key, ""))
+        self.events.put(Acknowledged(key, ""))
 
 
 class Bench:
@@ -74,14 +74,14 @@ class Bench:
         self.copied: list[str] = []
         self.session = Session(self.client, copy=self.copied.append)
         if connected:
-            self.client.told.put(Link(Phase.CONNECTED))
+            self.client.events.put(Link(Phase.CONNECTED))
         self.pass_time(0)
 
     def pass_time(self, seconds: float = 0.0, *, hears: bool = True) -> None:
         """Let so much time pass, in which something is heard or nothing."""
         self.client.now += seconds
         if hears:
-            self.client.heard_at = self.client.now
+            self.client.received_at = self.client.now
         for _ in range(3):  # what is asked in one tick is answered in the next
             self.session.tick(self.client.now, lambda: 0.0)
 

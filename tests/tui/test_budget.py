@@ -86,7 +86,7 @@ def test_questions_a_second() -> None:
         bench.press(digit)
         for _ in range(SECONDS * 4):
             bench.pass_time(0.25)
-        assert len(bench.client.asked) / SECONDS <= MOST_QUESTIONS, digit
+        assert len(bench.client.queried) / SECONDS <= MOST_QUESTIONS, digit
 
 
 def test_what_is_subscribed_to() -> None:
@@ -131,7 +131,7 @@ def test_many_topics_cost_the_gateway_one_short_answer_in_two_seconds() -> None:
         def __getitem__(self, what: str) -> dict[str, object]:
             if what != "topics":
                 return super().__getitem__(what)
-            request = bench.client.asked[-1][1]
+            request = bench.client.queried[-1][1]
             begin, limit = int(str(request.get("offset", 0))), int(str(request["limit"]))
             if request.get("state") == "silent":
                 return {"rows": [], "total": 0, "offset": 0}
@@ -148,11 +148,11 @@ def test_many_topics_cost_the_gateway_one_short_answer_in_two_seconds() -> None:
         bench.screen()
     assert len(bench.session.state.topics) == 2_000
     bench.press("down", "right", "down", "right", "down", "down")
-    del bench.client.asked[:]
+    del bench.client.queried[:]
     for _ in range(240):
         bench.pass_time(0.25)
         text = bench.screen()
-    asked = [request["limit"] for what, request in bench.client.asked if what == "topics"]
+    asked = [request["limit"] for what, request in bench.client.queried if what == "topics"]
     assert len(asked) <= SECONDS / 2 + SECONDS / 15 + SECONDS / 5 + 4
     assert len([limit for limit in asked if limit == 500]) <= SECONDS / 15 + 1
     assert "<5s" in text

@@ -2,7 +2,7 @@ from tui.editor import MOST, Editor
 
 
 def typed(editor: Editor, *keys: str) -> list[str]:
-    return [editor.take(key, key if len(key) == 1 else None) for key in keys]
+    return [editor.press(key, key if len(key) == 1 else None) for key in keys]
 
 
 def test_typing_and_moving() -> None:

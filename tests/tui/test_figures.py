@@ -25,9 +25,9 @@ def test_units(name: str, payload: bytes, value: str) -> None:
 def test_figures_are_bounded_and_end_with_an_empty_message() -> None:
     figures = Figures()
     for number in range(MAX_FIGURES + 2):
-        figures.take(f"f{number}", b"1")
-    assert figures.left_out == 2
-    figures.take("f0", b"")
+        figures.apply(f"f{number}", b"1")
+    assert figures.not_stored == 2
+    figures.apply("f0", b"")
     assert figures.count("f0") is None
     figures.clear()
     assert not list(figures.shown())
@@ -36,15 +36,15 @@ def test_figures_are_bounded_and_end_with_an_empty_message() -> None:
 @pytest.mark.parametrize("payload", [b"", b"1e5", b"nan", b"9" * 40, b"x"])
 def test_what_is_no_number(payload: bytes) -> None:
     figures = Figures()
-    figures.take("f", payload)
+    figures.apply("f", payload)
     assert figures.number("f") is None
 
 
 def test_the_names_of_uplinks() -> None:
     figures = Figures()
     assert figures.uplinks() == []
-    figures.take("tidegate/uplink/state", b"connected")
+    figures.apply("tidegate/uplink/state", b"connected")
     assert figures.uplinks() == [""]
-    figures.take("tidegate/uplink/plant/state", b"paused")
-    figures.take("tidegate/uplink/cloud/state", b"connected")
+    figures.apply("tidegate/uplink/plant/state", b"paused")
+    figures.apply("tidegate/uplink/cloud/state", b"connected")
     assert figures.uplinks() == ["cloud", "plant"]

@@ -14,7 +14,7 @@ from tests.support.waiting import until
 from tui.address import Address
 from tui.gateway_client import GatewayClient
 from tui.inbox import Arrival, Inbox
-from tui.link import Acknowledged, Answered, Link, Phase, Subscribed, Told
+from tui.link import Acknowledged, Answered, Link, LinkEvent, Phase, Subscribed
 
 pytestmark = pytest.mark.mosquitto
 
@@ -25,30 +25,30 @@ class Watched:
     """A client that subscribes as its owner would, and all that it told."""
 
     def __init__(self, port: int, username: str | None = None, password: str | None = None) -> None:
-        self._told: list[Told] = []
+        self._told: list[LinkEvent] = []
         self._subscribed = False
         self.client = GatewayClient(Address("127.0.0.1", port, username, password))
 
     @property
-    def told(self) -> list[Told]:
+    def events(self) -> list[LinkEvent]:
         with suppress(Empty):
             while True:
-                told = self.client.told.get_nowait()
-                self._told.append(told)
-                if isinstance(told, Link) and told.phase is Phase.CONNECTED:
+                events = self.client.events.get_nowait()
+                self._told.append(events)
+                if isinstance(events, Link) and events.phase is Phase.CONNECTED:
                     self.client.subscribe(FILTERS)
         return self._told
 
     @property
     def links(self) -> list[Link]:
-        return [told for told in self.told if isinstance(told, Link)]
+        return [events for events in self.events if isinstance(events, Link)]
 
     @property
     def phases(self) -> list[Phase]:
         return [link.phase for link in self.links]
 
-    def of(self, kind: type[Told]) -> list[Told]:
-        return [told for told in self.told if isinstance(told, kind)]
+    def of(self, kind: type[LinkEvent]) -> list[LinkEvent]:
+        return [events for events in self.events if isinstance(events, kind)]
 
 
 def publish(port: int, topic: str, payload: bytes, *, retain: bool = False) -> None:
@@ -69,7 +69,7 @@ def subscribed(watched: Watched) -> None:
 
 def taken(inbox: Inbox) -> Arrival:
     until(lambda: len(inbox))
-    arrival = inbox.take()
+    arrival = inbox.pop()
     assert arrival is not None
     return arrival
 
@@ -79,7 +79,7 @@ def test_what_is_heard_is_in_the_inbox(watched: Watched, mosquitto: Mosquitto) -
     publish(mosquitto.port, "sensors/n1/t", b"\xff\x00")
     heard = taken(watched.client.inbox)
     assert (heard.topic, heard.payload, heard.retained) == ("sensors/n1/t", b"\xff\x00", False)
-    assert watched.client.heard_at >= heard.at
+    assert watched.client.received_at >= heard.at
 
 
 def test_retained_messages_are_marked(mosquitto: Mosquitto) -> None:
@@ -225,5 +225,5 @@ def test_a_refused_subscription_is_told() -> None:
         until(lambda: watched.of(Subscribed))
         watched.client.stop()
         accepted.close()
-    told = [Subscribed("told/#", "Not authorized"), Subscribed("sensors/#", "")]
-    assert watched.of(Subscribed) == told
+    events = [Subscribed("told/#", "Not authorized"), Subscribed("sensors/#", "")]
+    assert watched.of(Subscribed) == events

@@ -9,7 +9,7 @@ def arrival(topic: str, payload: bytes = b"") -> Arrival:
 
 def topics(inbox: Inbox) -> list[str]:
     taken = []
-    while (one := inbox.take()) is not None:
+    while (one := inbox.pop()) is not None:
         taken.append(one.topic)
     return taken
 
@@ -19,7 +19,7 @@ def test_first_in_first_out() -> None:
     for topic in "abc":
         inbox.put(arrival(topic))
     assert topics(inbox) == ["a", "b", "c"]
-    assert inbox.take() is None
+    assert inbox.pop() is None
 
 
 def test_the_oldest_is_dropped_when_there_are_too_many() -> None:
@@ -44,7 +44,7 @@ def test_the_oldest_is_dropped_when_there_are_too_many_bytes() -> None:
 def test_taking_and_clearing_make_room() -> None:
     inbox = Inbox(octets=10)
     inbox.put(arrival("a", b"123456789"))
-    inbox.take()
+    inbox.pop()
     inbox.put(arrival("b", b"123456789"))
     inbox.clear()
     inbox.put(arrival("c", b"123456789"))

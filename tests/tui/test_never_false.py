@@ -79,7 +79,7 @@ def test_a_pause_without_effect_or_refused_is_told() -> None:
     bench.tell(uptime="1 seconds")
     assert "no effect after 5 s of pause: uplink cloud is connected" in bench.screen(120, 30)
     bench.press("p", "y")
-    bench.client.told.put(Acknowledged("order uplink/cloud", "Not authorized"))
+    bench.client.events.put(Acknowledged("order uplink/cloud", "Not authorized"))
     bench.pass_time(0)
     assert "the gateway refused to pause uplink cloud: Not authorized" in bench.screen(120, 30)
 
@@ -136,7 +136,7 @@ def test_refused_access_stays_in_a_banner() -> None:
         "$CONTROL/answers/x",
         "sensors/#",
     ):
-        bench.client.told.put(Subscribed(each, "Not authorized"))
+        bench.client.events.put(Subscribed(each, "Not authorized"))
     bench.client.refused = "Not authorized"
     bench.pass_time(60)
     text = bench.screen(150, 40)
@@ -149,7 +149,9 @@ def test_refused_access_stays_in_a_banner() -> None:
 
 def test_a_wrong_password_is_asked_for_and_not_tried_again() -> None:
     bench = Bench(connected=False)
-    bench.client.told.put(Link(Phase.REFUSED, 1, "the gateway refused: Bad user name or password"))
+    bench.client.events.put(
+        Link(Phase.REFUSED, 1, "the gateway refused: Bad user name or password")
+    )
     bench.pass_time(0)
     text = bench.screen(120, 30)
     assert "LOGIN REFUSED: the gateway refused: Bad user name or password" in text
@@ -191,7 +193,7 @@ def test_a_silent_sensor_from_before_the_start_is_there_and_late() -> None:
 def test_a_cut_link_stays_in_a_banner_and_dims_what_is_shown() -> None:
     bench = Bench()
     bench.tell(**UPLINKS, uptime="5 seconds")
-    bench.client.told.put(Link(Phase.WAITING, 3, "connection refused", 1_009.0))
+    bench.client.events.put(Link(Phase.WAITING, 3, "connection refused", 1_009.0))
     bench.pass_time(1)
     text = bench.screen(120, 30)
     assert "✕ NO CONNECTION: connection refused · attempt 3 in 8s · r: now" in text
@@ -372,7 +374,7 @@ def test_figures_of_one_thing_are_there() -> None:
 def test_answers_stand_in_where_figures_may_not_be_read() -> None:
     bench = Bench()
     bench.client.answers |= ANSWERED
-    bench.client.told.put(Subscribed("$SYS/broker/uptime", "Not authorized"))
+    bench.client.events.put(Subscribed("$SYS/broker/uptime", "Not authorized"))
     bench.pass_time(6)
     bench.pass_time(3)
     text = bench.screen(200, 60)
@@ -450,7 +452,7 @@ def test_a_user_who_may_read_nothing_is_not_told_that_nothing_answers() -> None:
     """Nothing comes to such a user but refusals, each ten seconds: that is no frozen gateway."""
     bench = Bench()
     bench.client.refused = "Not authorized"
-    bench.client.told.put(Subscribed("$SYS/broker/uptime", "Not authorized"))
+    bench.client.events.put(Subscribed("$SYS/broker/uptime", "Not authorized"))
     bench.pass_time(12)
     for keys in "126":
         bench.press(keys)
@@ -464,12 +466,14 @@ def test_a_user_who_may_read_nothing_is_not_told_that_nothing_answers() -> None:
 def test_a_banner_is_not_cut_off(cells: int) -> None:
     bench = Bench()
     bench.client.refused = "Not authorized"
-    bench.client.told.put(Subscribed("$SYS/broker/uptime", "Not authorized"))
+    bench.client.events.put(Subscribed("$SYS/broker/uptime", "Not authorized"))
     bench.pass_time(12)
     text = bench.screen(cells, 24)
     for each in ("$SYS/#", "$CONTROL", "operator's", "right"):
         assert each in text
-    bench.client.told.put(Link(Phase.REFUSED, 1, "the gateway refused: Bad user name or password"))
+    bench.client.events.put(
+        Link(Phase.REFUSED, 1, "the gateway refused: Bad user name or password")
+    )
     bench.pass_time(1)
     bench.press("escape")
     text = " ".join(bench.screen(cells, 24).split())

@@ -1,6 +1,6 @@
 import json
 
-from tui.queries import AGAIN, MAX_KEPT, MAX_OPEN, PATIENCE, Queries, number, query, text
+from tui.queries import AGAIN, MAX_ANSWERS, MAX_OPEN, PATIENCE, Queries, number, query, text
 
 
 class Asked:
@@ -70,7 +70,7 @@ def test_bounds() -> None:
         each = query(f"r{n}")
         asked.queries.lost()
         asked.queries.want([each], 200.0 + n)
-    assert len(asked.queries._answers) <= MAX_KEPT + 1
+    assert len(asked.queries._answers) <= MAX_ANSWERS + 1
 
 
 def test_values_of_documents() -> None:

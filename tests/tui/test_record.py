@@ -15,8 +15,8 @@ def test_all_is_told_though_the_last_message_came_before_the_last_answer_was_tak
     file = tmp_path / "session"
     with file.open("w") as opened:
         recorder = Recorder(opened)
-        recorder.told(Link(Phase.CONNECTED), 11.0)  # taken in one look at what had come
-        recorder.told(Answered(STATUS.key, b'{"gateway":"barn"}'), 11.0)
+        recorder.event(Link(Phase.CONNECTED), 11.0)  # taken in one look at what had come
+        recorder.event(Answered(STATUS.key, b'{"gateway":"barn"}'), 11.0)
         recorder.message(Arrival("sensors/n1/t", b"1", False, 10.5))
     replay = Replay(file)
     replay.elapsed = 3_600.0

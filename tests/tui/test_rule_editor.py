@@ -55,9 +55,9 @@ def test_an_edit_is_checked_while_it_is_typed_and_tried(bench: Bench) -> None:
     bench.press("e", "ctrl+u", *"payload.value >")
     assert "accepted" not in bench.screen(160, 30)
     bench.press("enter")
-    assert not any(what == "rule/try" for what, _ in bench.client.asked)
+    assert not any(what == "rule/try" for what, _ in bench.client.queried)
     edit(bench, "payload.value > 60")
-    request = next(request for what, request in bench.client.asked if what == "rule/try")
+    request = next(request for what, request in bench.client.queried if what == "rule/try")
     expected = {"rule": "0@1a2b", "set": {"where": "payload.value > 60"}, "name": TRIAL}
     assert expected.items() <= request.items()
     assert request["seconds"] == SECONDS
@@ -79,7 +79,7 @@ def test_the_command_says_the_same_edit(bench: Bench, where: str) -> None:
     parser = argparse.ArgumentParser()
     add_edit(parser)
     request = request_of(parser.parse_args(words[3:]))
-    tried = [request for what, request in bench.client.asked if what == "rule/try"][-1]
+    tried = [request for what, request in bench.client.queried if what == "rule/try"][-1]
     assert request["set"] == tried["set"]
     assert request["rule"] == tried["rule"]
     edit(bench, "")
@@ -92,9 +92,9 @@ def test_a_trial_that_is_over_refused_or_left(bench: Bench) -> None:
     bench.client.answers["rule/trial"] = trial(state="over", reason="its time is over")
     bench.pass_time(2)
     assert "over after 12s: its time is over" in bench.screen()
-    count = len([what for what, _ in bench.client.asked if what == "rule/trial"])
+    count = len([what for what, _ in bench.client.queried if what == "rule/trial"])
     bench.pass_time(9)
-    assert len([what for what, _ in bench.client.asked if what == "rule/trial"]) == count
+    assert len([what for what, _ in bench.client.queried if what == "rule/trial"]) == count
     bench.client.answers["rule/try"] = {"error": "four trials run already"}
     bench.press("R")
     assert "✕ four trials run already" in bench.screen()
@@ -102,12 +102,12 @@ def test_a_trial_that_is_over_refused_or_left(bench: Bench) -> None:
     bench.press("R")
     assert "running for 12s" in bench.screen()
     bench.press("escape")
-    assert ("rule/trial", {"name": TRIAL, "end": True}) in bench.client.asked
+    assert ("rule/trial", {"name": TRIAL, "end": True}) in bench.client.queried
 
 
 def test_without_a_trial_nothing_is_asked(bench: Bench) -> None:
     bench.press("e", "enter", "escape")
-    assert not any(what.startswith("rule/") for what, _ in bench.client.asked)
+    assert not any(what.startswith("rule/") for what, _ in bench.client.queried)
 
 
 def test_a_rule_among_several_is_that_at_the_cursor(bench: Bench) -> None:

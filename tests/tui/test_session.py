@@ -122,14 +122,14 @@ def test_clients(bench: Bench) -> None:
     bench.press("K")
     assert "Disconnect tablet-7?" in bench.screen()
     bench.press("y")
-    assert ("client/disconnect", {"id": "tablet-7"}) in bench.client.asked
+    assert ("client/disconnect", {"id": "tablet-7"}) in bench.client.queried
     assert "disconnected tablet-7" in bench.screen()
     bench.press("escape", "D")
     assert "5 waiting messages and its subscriptions are gone" in bench.screen(100, 30)
     bench.press("enter")
-    assert not any(what == "session/drop" for what, _ in bench.client.asked)
+    assert not any(what == "session/drop" for what, _ in bench.client.queried)
     bench.press("D", "y")
-    assert ("session/drop", {"id": "tablet-7"}) in bench.client.asked
+    assert ("session/drop", {"id": "tablet-7"}) in bench.client.queried
 
 
 def test_pages_and_server_side_sorting_of_many_clients(bench: Bench) -> None:
@@ -137,16 +137,16 @@ def test_pages_and_server_side_sorting_of_many_clients(bench: Bench) -> None:
     bench.press("3", "s", "s", "s")
     bench.pass_time(5)
     bench.screen()
-    assert any(request.get("sort") == "received_rate" for _, request in bench.client.asked)
+    assert any(request.get("sort") == "received_rate" for _, request in bench.client.queried)
     assert "1 to 100 of 10,000" in bench.screen(100, 30)
     bench.press("n")
     bench.pass_time(5)
     bench.screen()
-    assert any(request.get("offset") == 100 for _, request in bench.client.asked)
+    assert any(request.get("offset") == 100 for _, request in bench.client.queried)
     bench.press("/")
     bench.type("tablet")
     bench.pass_time(5)
-    assert any(request.get("match") == "*tablet*" for _, request in bench.client.asked)
+    assert any(request.get("match") == "*tablet*" for _, request in bench.client.queried)
 
 
 def test_queues(bench: Bench) -> None:
@@ -202,7 +202,7 @@ def test_actions_on_marked_rows(bench: Bench) -> None:
     bench.press("space", "space", "K")
     assert "Disconnect 2 clients?" in bench.screen(100, 30)
     bench.press("y")
-    ended = [request["id"] for what, request in bench.client.asked if what == "client/disconnect"]
+    ended = [request["id"] for what, request in bench.client.queried if what == "client/disconnect"]
     assert ended == names
     bench.press("D")
     assert "their subscriptions are gone" in bench.screen(100, 30)
@@ -219,7 +219,7 @@ def test_rejected_messages_are_sent_again(bench: Bench) -> None:
     assert "Redrive what uplink cloud rejected?" in bench.screen(100, 40)
     bench.press("y")
     expected = {"do": "retry", "numbers": "all", "uplink": "cloud"}
-    assert ("rejected", expected) in bench.client.asked
+    assert ("rejected", expected) in bench.client.queried
     assert "2 put back into the outbox of cloud" in bench.screen(100, 40)
 
 
@@ -243,7 +243,7 @@ def test_how_many_pass_a_where_and_what_it_costs(bench: Bench) -> None:
     title = bench.screen(160, 30)
     assert "236 of 1,624 pass, 15 %" in title
     assert "4.0 µs a message, 0.092 % of a core" in title
-    assert ("client", {"id": bench.client.client_id}) in bench.client.asked
+    assert ("client", {"id": bench.client.client_id}) in bench.client.queried
 
 
 def test_nodes(bench: Bench) -> None:
@@ -349,7 +349,7 @@ def test_publish_and_clear_ask_first(bench: Bench) -> None:
     bench.type("a/# x")
     assert "without wildcards" in bench.screen()
     bench.press("X", "n", "X", "y")
-    assert bench.client.asked.count(("retained/clear", {"filter": "a/b"})) == 1
+    assert bench.client.queried.count(("retained/clear", {"filter": "a/b"})) == 1
     assert "cleared what was retained on a/b" in bench.screen()
 
 
@@ -380,7 +380,7 @@ def test_the_verdict_leads_to_its_place(bench: Bench) -> None:
 def test_plots_move_in_time_together(bench: Bench) -> None:
     for step, until in ((1, 1_000_000), (10, 1_000_000), (60, 1_000_020)):
         figures = {"messages_in": [1.0] * 20, "outbox_messages": [5.0] * 20}
-        bench.session.courses[step].take({"step": step, "until": until, "figures": figures}, "")
+        bench.session.courses[step].apply({"step": step, "until": until, "figures": figures}, "")
     assert "last 10 min" in bench.screen(120, 40)
     bench.press("left")
     assert "10 min until" in bench.screen(120, 40)
@@ -479,7 +479,7 @@ def told(bench: Bench) -> tuple[object, ...]:
         bench.session.draw(140, 50), session.screen, len(session.stack), session.question,
         session.editor, session.theme_wanted, session.screenshot_wanted,
         session.redraw_wanted, session.ended,
-        len(bench.copied), len(client.asked), dict(session.preferences.seen),
+        len(bench.copied), len(client.queried), dict(session.preferences.seen),
     )  # fmt: skip
 
 

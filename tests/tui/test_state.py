@@ -22,7 +22,7 @@ def test_alarms() -> None:
     state = GatewayState()
     for number in range(MAX_ALARMS + 2):
         state.apply(f"$SYS/broker/tidegate/alarm/a{number}", b'{"raised": 1000, "text": "t"}', 1.0)
-    assert state.left_out == 2
+    assert state.not_stored == 2
     assert state.alarms["a0"].raised == 1.0
     state.apply("$SYS/broker/tidegate/alarm/a0", b"", 1.0)
     state.apply("$SYS/broker/tidegate/alarm/plain", b"words", 1.0)

@@ -3,7 +3,7 @@ from textual.theme import BUILTIN_THEMES, Theme
 
 from tui.app import _colours
 from tui.line import AT_CURSOR
-from tui.theme import ANSI, ASCII, NAMES, TIDE, TIDE_LIGHT, Palette, ascii_alone
+from tui.theme import ANSI, ASCII, NAMES, TIDE, TIDE_LIGHT, Palette, ascii_only
 
 THEMES = [TIDE, TIDE_LIGHT, *BUILTIN_THEMES.values()]
 
@@ -56,4 +56,4 @@ def test_who_has_ascii_alone(
         monkeypatch.delenv(name, raising=False)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    assert ascii_alone() is alone
+    assert ascii_only() is alone

@@ -100,8 +100,8 @@ class Clients(View):
         chosen = self.table.chosen()
         return [
             Action("enter", "open", self._enter, "⏎"),
-            Action("K", "disconnect", lambda: disconnect(self.session, *chosen), asks=True),
-            Action("D", "drop session", lambda: drop(self.session, *chosen), asks=True),
+            Action("K", "disconnect", lambda: disconnect(self.session, *chosen), prompts=True),
+            Action("D", "drop session", lambda: drop(self.session, *chosen), prompts=True),
             *self._turns(),
         ]
 
@@ -202,8 +202,8 @@ class ClientDetail(View):
         if not isinstance(row, dict):
             row = {"id": self._id}
         return [
-            Action("K", "disconnect", lambda: disconnect(self.session, row), asks=True),
-            Action("D", "drop session", lambda: drop(self.session, row), asks=True),
+            Action("K", "disconnect", lambda: disconnect(self.session, row), prompts=True),
+            Action("D", "drop session", lambda: drop(self.session, row), prompts=True),
         ]
 
     def subject(self) -> Subject:

@@ -38,11 +38,11 @@ class Help(View):
         signs = [line((f"{sign} ", style), (word, MUTED)) for word, (sign, style) in SIGNS.items()]
         lines += [[], line(("signs", HEAD)), _joined(signs)]
         lines.append(line(("figures that are old are dim and say how old they are", MUTED)))
-        room = height - 2
-        if len(lines) > room and cells >= 76:
+        rows = height - 2
+        if len(lines) > rows and cells >= 76:
             half = (cells - 4) // 2
-            left = filled(lines[:room], half, room)
-            right = filled(lines[room:], cells - 4 - half, room)
+            left = filled(lines[:rows], half, rows)
+            right = filled(lines[rows:], cells - 4 - half, rows)
             lines = [[*a, *b] for a, b in zip(left, right, strict=True)]
         return box("keys and signs", lines, cells, height, "escape: back")
 

@@ -25,8 +25,10 @@ def bridge_of(row: Document) -> str:
 def troubles(row: Document) -> list[str]:
     """Return what is wrong with a bridge or its devices."""
     found = [text(row.get("error"), 200)] if row.get("error") else []
-    told = row.get("troubles")
-    found += [f"{text(k)}: {text(v)}" for k, v in told.items()] if isinstance(told, dict) else []
+    troubles = row.get("troubles")
+    found += (
+        [f"{text(k)}: {text(v)}" for k, v in troubles.items()] if isinstance(troubles, dict) else []
+    )
     refused = row.get("refused")
     for each in refused if isinstance(refused, list) else []:
         if isinstance(each, dict):
@@ -79,9 +81,9 @@ class Nodes(View):
         if row is not None and row.get("kind") == "serial" and self.session.client.is_local:
             port = str(row.get("place") or "")
             if update.is_here(port):
-                found.append(Action("u", "update node", lambda: self._update(port), asks=True))
+                found.append(Action("u", "update node", lambda: self._update(port), prompts=True))
         if self.session.client.is_local:
-            found.append(Action("F", "flash a new board", self._flash, asks=True))
+            found.append(Action("F", "flash a new board", self._flash, prompts=True))
         return found
 
     def subject(self) -> Subject | str | None:

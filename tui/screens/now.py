@@ -55,7 +55,7 @@ WELL_BELOW = 0.15
 FRAMED = 16
 """lines from which there is a frame around the faults"""
 CARD_YEARS = 10 * 365
-ROOM = 7 * 86_400
+LONGEST = 7 * 86_400
 LEFT, MIDDLE = 24, 16
 """cells of the flow's parts"""
 
@@ -197,8 +197,8 @@ class Now(View):
 
     def _known(self) -> bool:
         state = self.session.state
-        told = state.uptime is not None or bool(state.figures.uplinks())
-        return told or not self._answers_unknown()
+        numbers = state.uptime is not None or bool(state.figures.uplinks())
+        return numbers or not self._answers_unknown()
 
     def _answers_unknown(self) -> bool:
         return self.session.queries.get(STATUS).at is None
@@ -220,7 +220,7 @@ class Now(View):
             "oldest": lasting(oldest) if rows or rows is None else "nothing waits",
             "bytes": size(count(figures.OUTBOX_BYTES)),
             "room": outage(state.survives(status)),
-            "heard": amount(len(self._heard()) if total is None else int(total)),
+            "heard": amount(len(self._topics()) if total is None else int(total)),
             "silent": amount(self.session.silent()),
             "readings": rate(state.rates.get(figures.BRIDGE_READINGS)),
         }
@@ -252,36 +252,38 @@ class Now(View):
         return lines or [line((none, MUTED))]
 
     def _flow(self, cells: int) -> list[Line]:
-        told = self._numbers()
+        numbers = self._numbers()
         across = cells - 1 if cells < 70 else cells - LEFT - MIDDLE - 8
         uplinks = self._uplinks(across)
         if cells < 70:
             return [
                 line(
                     (" in ", MUTED),
-                    told["in"],
+                    numbers["in"],
                     ("  out ", MUTED),
-                    told["out"],
+                    numbers["out"],
                     ("  clients ", MUTED),
-                    told["clients"],
+                    numbers["clients"],
                 ),
-                line((" outbox ", MUTED), told["rows"], ("  oldest ", MUTED), told["oldest"]),
+                line((" outbox ", MUTED), numbers["rows"], ("  oldest ", MUTED), numbers["oldest"]),
                 *[[(" ", "text"), *each] for each in uplinks],
             ]
         left = [
             line(
                 (" in ", MUTED),
-                (f"{told['in']:<9}", "accent"),
+                (f"{numbers['in']:<9}", "accent"),
                 ("out ", MUTED),
-                told["out"],
+                numbers["out"],
             ),
-            line((f" {_plural(told['clients'], 'client')} · {told['away']} away", MUTED)),
+            line((f" {_plural(numbers['clients'], 'client')} · {numbers['away']} away", MUTED)),
         ]
         middle = [
             line(
-                ("outbox ", MUTED), (f"{told['rows']}", "accent"), (f" {self._tendency()}", "warn")
+                ("outbox ", MUTED),
+                (f"{numbers['rows']}", "accent"),
+                (f" {self._tendency()}", "warn"),
             ),
-            line((f"{told['oldest']}", MUTED)),
+            line((f"{numbers['oldest']}", MUTED)),
         ]
         height = max(2, len(uplinks))
         arrows = [" ─▶ " if n == 0 else "    " for n in range(height)]
@@ -304,29 +306,29 @@ class Now(View):
         return "▲" if now > before else "▼"
 
     def _boxes(self, cells: int) -> list[Line]:
-        told, arrow = self._numbers(), 6
+        numbers, arrow = self._numbers(), 6
         last = (cells - 3 * arrow) * (40 if cells >= 150 else 35) // 100
         each_cells = (cells - 3 * arrow - last) // 3
         last = cells - 3 * arrow - 3 * each_cells
         uplinks = self._uplinks(last - 4)
         height = max(5, len(uplinks) + 2)
         source = [
-            line(f"{_plural(told['heard'], 'topic')}, {told['silent']} silent"),
-            line(("readings ", MUTED), told["readings"]),
-            line(("in       ", MUTED), (told["in"], "accent")),
+            line(f"{_plural(numbers['heard'], 'topic')}, {numbers['silent']} silent"),
+            line(("readings ", MUTED), numbers["readings"]),
+            line(("in       ", MUTED), (numbers["in"], "accent")),
         ]
         broker = [
-            line(("out      ", MUTED), (told["out"], "accent")),
-            line(f"{_plural(told['clients'], 'client')} · {told['away']} away"),
+            line(("out      ", MUTED), (numbers["out"], "accent")),
+            line(f"{_plural(numbers['clients'], 'client')} · {numbers['away']} away"),
             self._filtered(),
         ]
-        waiting = f"{told['rows']} messages {self._tendency()}"
-        octets = f" {told['bytes']}"
+        waiting = f"{numbers['rows']} messages {self._tendency()}"
+        octets = f" {numbers['bytes']}"
         fits = len(waiting) + len(octets) <= each_cells - 4
         outbox = [
             line(waiting, (octets if fits else "", MUTED)),
-            line(("oldest   ", MUTED), "none" if told["rows"] == "0" else told["oldest"]),
-            line(("room     ", MUTED), told["room"]),
+            line(("oldest   ", MUTED), "none" if numbers["rows"] == "0" else numbers["oldest"]),
+            line(("room     ", MUTED), numbers["room"]),
         ]
 
         def arrows(words: str) -> list[Line]:
@@ -358,13 +360,13 @@ class Now(View):
         )
 
     def _filtered(self) -> Line:
-        matched, filtered = (
+        matched, dropped = (
             self.session.state.figures.number(each)
             for each in (figures.RULES_MATCHED, figures.RULES_FILTERED)
         )
-        if not matched or filtered is None:
+        if not matched or dropped is None:
             return line(("filtered ", MUTED), UNKNOWN)
-        return line(("filtered ", MUTED), f"{100 * min(1.0, filtered / matched):.0f} %")
+        return line(("filtered ", MUTED), f"{100 * min(1.0, dropped / matched):.0f} %")
 
     # Readings, gauges, events
 
@@ -378,7 +380,7 @@ class Now(View):
 
     def _courses(self, cells: int, height: int) -> list[Line]:
         """Return plots of readings, silent ones and those that changed most first."""
-        topics = [each for each in self._heard() if len(each.recent) >= 3]
+        topics = [each for each in self._topics() if len(each.recent) >= 3]
         topics.sort(key=lambda each: (not each.silent, -_change(each.numbers()), each.name))
         count = min(len(topics), cells // 48)
         parts = []
@@ -395,7 +397,7 @@ class Now(View):
             parts.append(box(title, drawn, wide, height, value_of(each)))
         return beside(*parts) if parts else []
 
-    def _heard(self) -> list[Topic]:
+    def _topics(self) -> list[Topic]:
         return [each for each in self.session.state.topics if each.name.startswith("sensors/")]
 
     def _below_courses(self, cells: int, height: int, now: float) -> list[Line]:
@@ -424,7 +426,7 @@ class Now(View):
         return beside(box("readings", readings, left, height), right)
 
     def _readings(self, count: int, now: float, cells: int) -> list[Line]:
-        topics = self._heard()
+        topics = self._topics()
         topics.sort(key=lambda each: (not each.silent, each.name))
         lines = [self._reading(each, now, cells) for each in topics[:count]]
         return lines or [line((self._why_empty(), MUTED))]
@@ -450,17 +452,25 @@ class Now(View):
         state = self.session.state.figures
         survives = self.session.state.survives(self.answer(STATUS).document)
         card = state.count(figures.CARD_DAYS)
-        matched, kept = state.number(figures.RULES_MATCHED), state.number(figures.RULES_FILTERED)
+        matched, dropped = (
+            state.number(figures.RULES_MATCHED),
+            state.number(figures.RULES_FILTERED),
+        )
         lost = self.session.state.lost
         bar = 10 if cells >= 34 else 6
         rows: list[Line] = []
         rows.append(
-            _gauge("outage", outage(survives), None if survives is None else survives / ROOM, bar)
+            _gauge(
+                "outage",
+                outage(survives),
+                None if survives is None else survives / LONGEST,
+                bar,
+            )
         )
         if card:
             rows.append(_gauge("card", long_span(card), card / CARD_YEARS, bar))
         if matched:
-            part, saved = (kept or 0.0) / matched, size(state.count(figures.RULES_SAVED))
+            part, saved = (dropped or 0.0) / matched, size(state.count(figures.RULES_SAVED))
             words = f"{100 * part:.0f} % filtered"
             words += f", {saved}" if len(words) + len(saved) + 11 + bar <= cells else ""
             rows.append([*line((f"{'rules':<7}", MUTED), words), *gauge(part, bar, "plot")])

@@ -40,7 +40,7 @@ def key(row: Document) -> str:
 def uplink_row(state: GatewayState, uplink: Uplink) -> Document:
     """Return what the figures say of an uplink as a row of the query `queues`."""
     known, rates, begin = state.figures, state.rates, uplink_prefix(uplink.name)
-    alone = uplink.waiting is not None and uplink.waiting == known.count(OUTBOX_ROWS)
+    is_only = uplink.waiting is not None and uplink.waiting == known.count(OUTBOX_ROWS)
     stopped = uplink.state in DOWN  # the mean of ten seconds still has what went before
     gone = 0.0 if stopped else rates.get(f"{begin}acknowledged")
     rise = rates.change(f"{begin}waiting" if uplink.name else OUTBOX_ROWS)
@@ -54,8 +54,8 @@ def uplink_row(state: GatewayState, uplink: Uplink) -> Document:
         "inflight": known.count(f"{begin}inflight"),
         "depth": uplink.waiting,
         # of several uplinks only one for which all messages wait is known to have the oldest
-        "oldest_seconds": known.number(OUTBOX_OLDEST) if alone and uplink.waiting else None,
-        "bytes": known.number(OUTBOX_BYTES) if alone else None,
+        "oldest_seconds": known.number(OUTBOX_OLDEST) if is_only and uplink.waiting else None,
+        "bytes": known.number(OUTBOX_BYTES) if is_only else None,
         "out_rate": gone,
     }
     if gone is not None and rise is not None:
@@ -136,7 +136,7 @@ class Queues(View):
             word = "resume" if all(map(_is_paused, stoppable)) else "pause"
             rows = [each for each in stoppable if _is_paused(each) == (word == "resume")]
             words = f"{word} {_named(rows)}"
-            found.append(Action("p", words, lambda: self._pause(rows, word), asks=True))
+            found.append(Action("p", words, lambda: self._pause(rows, word), prompts=True))
         if row is not None and self.below is not None and self.below.has_keys:
             found.append(Action("enter", "edit rule", self._edit_rule, "⏎"))
         else:
@@ -145,10 +145,10 @@ class Queues(View):
             found.append(Action("e", "edit a rule", self._edit_rule))
         channels = [each for each in chosen if each.get("kind") == "channel"]
         if channels:
-            found.append(Action("E", "empty", lambda: self._empty(channels), asks=True))
+            found.append(Action("E", "empty", lambda: self._empty(channels), prompts=True))
         uplinks = [each for each in chosen if each.get("kind") == "uplink"]
         if uplinks and self.session.state.figures.count(REJECTED):
-            found.append(Action("R", "redrive", lambda: self._redrive(uplinks), asks=True))
+            found.append(Action("R", "redrive", lambda: self._redrive(uplinks), prompts=True))
         return [*found, *(plot_actions(self.session) if self._plotted else [])]
 
     def subject(self) -> Subject | None:
@@ -214,19 +214,19 @@ class Queues(View):
                 lines.append(line(("to        ", MUTED), text(row.get("destination"), 120)))
             if (attempt := number(row.get("attempt"))) is not None:
                 lines.append(line(("next try  ", MUTED), f"in {span(attempt)}"))
-            room = line(("room      ", MUTED))
+            capacity = line(("room      ", MUTED))
             if survives is None:
-                room.append(("not known until ten minutes have been counted", MUTED))
+                capacity.append(("not known until ten minutes have been counted", MUTED))
             else:
                 part = min(1.0, survives / (7 * 86_400))
-                room += [
+                capacity += [
                     (outage(survives) + "  ", "text"),
                     *gauge(part, 10, "good" if part > 0.15 else "warn"),
                     ("  until the outbox is full" if survives else "  the outbox is full", MUTED),
                 ]
             if (seconds := number(row.get("empty_seconds"))) is not None:
                 lines.append(line(("empty in  ", MUTED), f"{span(seconds)} at these rates"))
-            lines += [room, *self._rejected(), []]
+            lines += [capacity, *self._rejected(), []]
             self.rules.top += len(lines)
             if self.below is not None:
                 lines += self.rules.draw(cells - 4, height - 2 - len(lines))
@@ -259,8 +259,8 @@ class Queues(View):
     def _pause(self, rows: Sequence[Document], word: str) -> None:
         status = self.session.queries.get_status().document
         survives = self.session.state.survives(status)
-        room = f", room for {outage(survives)}" if survives is not None else ""
-        consequence = f"Its messages wait{room}. The pause stays over restarts."
+        capacity = f", room for {outage(survives)}" if survives is not None else ""
+        consequence = f"Its messages wait{capacity}. The pause stays over restarts."
         if word == "resume":
             depth = sum(int(number(row.get("depth")) or 0) for row in rows)
             consequence = f"{depth:,} messages that wait begin to go."
@@ -399,7 +399,7 @@ def _counted(rule: Document, name: str) -> float | None:
     return number(counters.get(name)) if isinstance(counters, dict) else None
 
 
-def _kept(rule: Document) -> float | None:
+def _passed(rule: Document) -> float | None:
     seen, took = _counted(rule, "evaluated"), _counted(rule, "passed")
     return (took or 0) / seen if seen else None
 
@@ -409,8 +409,8 @@ def _words_of(rule: Document) -> str:
     return text(rule.get("topic"), 120) + (f"  {where}" if where else "")
 
 
-def _kept_words(rule: Document) -> str:
-    return UNKNOWN if (part := _kept(rule)) is None else f"{100 * part:.0f} %"
+def _passed_words(rule: Document) -> str:
+    return UNKNOWN if (part := _passed(rule)) is None else f"{100 * part:.0f} %"
 
 
 def _cost(rule: Document) -> str:
@@ -419,7 +419,7 @@ def _cost(rule: Document) -> str:
 
 
 def _bar(rule: Document) -> tuple[str, str]:
-    part = _kept(rule) or 0.0
+    part = _passed(rule) or 0.0
     return "▓" * round(part * 20) + "░" * (20 - round(part * 20)), "plot"
 
 
@@ -440,7 +440,7 @@ def rules_table() -> Table[Document]:
         Column("RULE", 0, _words_of, _words_of),
         counter("SEEN", 8, "evaluated", amount),
         counter("TOOK", 8, "passed", amount),
-        Column("PASS", 5, _kept_words, _kept, right=True),
+        Column("PASS", 5, _passed_words, _passed, right=True),
         counter("SAVED", 9, "bytes_saved", size),
         Column("µS", 5, _cost, lambda rule: _counted(rule, "microseconds"), right=True, least=70),
         Column("GOES UP", 20, _bar, least=100),

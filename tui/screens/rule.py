@@ -104,12 +104,12 @@ class RuleEditor(View):
             line((f"{'edited':<8}", MUTED), (self._where or "no where: all", self._style("where"))),
             [],
         ]
-        lines += self._told(trial, cells - 4)
+        lines += self._result_lines(trial, cells - 4)
         if self._edits():
             lines += [[], line(("to apply it, on the gateway's machine (y copies it):", MUTED))]
             command = printable(self.command(), 1_200)
-            room = max(20, cells - 8)
-            parts = [command[at : at + room] for at in range(0, len(command), room)]
+            width = max(20, cells - 8)
+            parts = [command[at : at + width] for at in range(0, len(command), width)]
             lines += [line((f"  {each}", "accent")) for each in parts]
         lines += [[], *_differences(trial, self.session.now)]
         old = self.old(self._found(), self.session.now) if trial else ""
@@ -117,7 +117,7 @@ class RuleEditor(View):
         shown = dimmed(lines, "" if over or old == "asking…" else old)
         return box(f"rule {self.name()}", shown, cells, height, _state(trial))
 
-    def _told(self, trial: Document, cells: int) -> list[Line]:
+    def _result_lines(self, trial: Document, cells: int) -> list[Line]:
         if self._began is None:
             return [line(("e edits it: nothing is sent, and the rule stays as it is", MUTED))]
         answer = self.answer(self._began)
@@ -147,7 +147,7 @@ class RuleEditor(View):
         if self._began is None:
             return {}
         begun, newer = self.answer(self._began), self.answer(self._found())
-        if begun.at is None or begun.asked_at is not None or begun.error:
+        if begun.at is None or begun.sent_at is not None or begun.error:
             return {}
         later = newer.at is not None and newer.at > begun.at
         trial = (newer if later else begun).document.get("trial")

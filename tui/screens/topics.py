@@ -199,8 +199,8 @@ class TopicsScreen(View):
             Action("left", "close branch", self._close, "←", quiet=True),
             Action("l", "open branch", self._open, quiet=True),
             Action("h", "close branch", self._close, quiet=True),
-            Action("X", "clear retained", self._clear, asks=True),
-            Action("P", "publish", self._publish, asks=True),
+            Action("X", "clear retained", self._clear, prompts=True),
+            Action("P", "publish", self._publish, prompts=True),
         ]
         return found
 
@@ -322,12 +322,12 @@ class TopicsScreen(View):
             self.table.point_at(branch.path.rpartition("/")[0])
 
     def _ask_filter(self) -> None:
-        self.session.prompt("topic filter: ", self._take_filter, self._filter)
+        self.session.prompt("topic filter: ", self._on_filter, self._filter)
 
     def _ask_where(self) -> None:
-        self.session.prompt("$where: ", self._take_where, self.where, check=where_problem)
+        self.session.prompt("$where: ", self._on_where, self.where, check=where_problem)
 
-    def _take_where(self, text: str) -> None:
+    def _on_where(self, text: str) -> None:
         problem = where_problem(text)
         if text.strip() and problem != ACCEPTED:
             self.session.tell(f"$where: {problem}", good=False)
@@ -339,7 +339,7 @@ class TopicsScreen(View):
         self._first_counts = []
         self.session.state.filter(self.where)
 
-    def _take_filter(self, text: str) -> None:
+    def _on_filter(self, text: str) -> None:
         self._filter = text.strip() or "#"
         self._next, self._complete = 0, False
         self._known = False
@@ -388,9 +388,12 @@ class TopicDetail(View):
             Action("b", "big", self._make_big),
             Action("v", "hex/text/difference/history", self._next_form),
             Action(
-                "X", "clear retained", lambda: clear_retained(self.session, self._name), asks=True
+                "X",
+                "clear retained",
+                lambda: clear_retained(self.session, self._name),
+                prompts=True,
             ),
-            Action("P", "publish", lambda: publish(self.session, self._name), asks=True),
+            Action("P", "publish", lambda: publish(self.session, self._name), prompts=True),
         ]
 
     def subject(self) -> Subject:
@@ -504,12 +507,12 @@ class TopicDetail(View):
         if numbers:
             words += f"   lowest {min(numbers):.7g}   highest {max(numbers):.7g}"
         lines += [[], line((words, "head")), []]
-        room = height - 2 - len(lines)
-        if numbers and room >= 4:
+        free = height - 2 - len(lines)
+        if numbers and free >= 4:
             lines += plot(
                 stretched(numbers, 2 * cells),
                 cells - 4,
-                room,
+                free,
                 topic.recent[0][0],
                 topic.recent[-1][0],
                 zero=False,

@@ -142,7 +142,7 @@ class NodeUpdate(View):
         """Return how to stop it."""
         if self.command.status is not None:
             return []
-        return [Action("K", "stop it", self._stop, asks=True)]
+        return [Action("K", "stop it", self._stop, prompts=True)]
 
     def _stop(self) -> None:
         self.session.ask(
@@ -191,47 +191,47 @@ class FirstFlash:
         about = [f"{each}  {used.get(each, 'no bridge reads from it')}" for each in found]
         free = [each for each in found if each not in used]
         text = free[0] if len(free) == 1 else ""
-        editor = self._session.prompt("port of the board: ", self._take_port, text, about)
+        editor = self._session.prompt("port of the board: ", self._on_port, text, about)
         if not found:
             editor.note = "no USB port was found: plug the board in, or type a path"
 
-    def _take_port(self, text: str) -> None:
+    def _on_port(self, text: str) -> None:
         words = text.strip()
         found = [each for each in plugged_in() if words and words in each]
         self._port = found[0] if len(found) == 1 else words
         if not self._exists(self._port):
             return
         usual = str(Path.home() / "node.toml")
-        editor = self._session.prompt("its settings file: ", self._take_settings, usual)
+        editor = self._session.prompt("its settings file: ", self._on_settings, usual)
         editor.note = "a new one is written if there is none"
 
-    def _take_settings(self, text: str) -> None:
+    def _on_settings(self, text: str) -> None:
         self._settings = Path(text.strip()).expanduser()
         if self._settings.is_file():
             self._ask_image()
         else:
-            editor = self._session.prompt("board: ", self._take_board)
+            editor = self._session.prompt("board: ", self._on_board)
             editor.note = "such as pico, pico_w or esp32"
 
-    def _take_board(self, text: str) -> None:
+    def _on_board(self, text: str) -> None:
         self._new = ["--board", text.strip()]
-        editor = self._session.prompt("sensors: ", self._take_sensors)
+        editor = self._session.prompt("sensors: ", self._on_sensors)
         editor.note = "such as bme280 or simulated; several with spaces between"
 
-    def _take_sensors(self, text: str) -> None:
+    def _on_sensors(self, text: str) -> None:
         for each in text.split():
             self._new += ["--sensor", each]
-        self._session.prompt("name of the node: ", self._take_name, "node1")
+        self._session.prompt("name of the node: ", self._on_name, "node1")
 
-    def _take_name(self, text: str) -> None:
+    def _on_name(self, text: str) -> None:
         self._new += ["--name", text.strip()]
         self._ask_image()
 
     def _ask_image(self) -> None:
-        editor = self._session.prompt("MicroPython image to install first: ", self._take_image)
+        editor = self._session.prompt("MicroPython image to install first: ", self._on_image)
         editor.note = "a .uf2 or .bin file; empty if the board has MicroPython"
 
-    def _take_image(self, text: str) -> None:
+    def _on_image(self, text: str) -> None:
         image = text.strip() and str(Path(text.strip()).expanduser())
         if image and not self._exists(image):
             return

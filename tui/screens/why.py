@@ -41,7 +41,7 @@ LINK = {
 """what the states of an uplink mean"""
 
 
-class Told(NamedTuple):
+class Row(NamedTuple):
     """A line of the answer: what it is about, what is so, and its style."""
 
     label: str
@@ -53,19 +53,19 @@ class Why(View):
     """The lines of an answer, which can be moved through."""
 
     title = "why"
-    asked: ClassVar[str] = ""
+    question: ClassVar[str] = ""
     """what the title says after the name"""
 
     def __init__(self, session: Any, name: str) -> None:
         super().__init__(session)
         self.subject_name = name
         columns = [
-            Column[tuple[int, Told]]("", LABEL, lambda row: (row[1].label, MUTED)),
-            Column[tuple[int, Told]]("", 0, lambda row: (row[1].words, row[1].style)),
+            Column[tuple[int, Row]]("", LABEL, lambda row: (row[1].label, MUTED)),
+            Column[tuple[int, Row]]("", 0, lambda row: (row[1].words, row[1].style)),
         ]
-        self.table: Table[tuple[int, Told]] = Table(columns, lambda row: str(row[0]))
+        self.table: Table[tuple[int, Row]] = Table(columns, lambda row: str(row[0]))
 
-    def told(self) -> Iterator[Told]:
+    def answer_rows(self) -> Iterator[Row]:
         """Yield the answer."""
         raise NotImplementedError
 
@@ -77,28 +77,28 @@ class Why(View):
     def draw(self, cells: int, height: int) -> list[Line]:
         """Return the answer, wrapped."""
         now, main = self.session.now, self.queries()[0]
-        room = max(4, cells - 4 - LABEL - 4)
+        width = max(4, cells - 4 - LABEL - 4)
         rows = []
-        for label, words, style in self.told():
-            parts = wrapped(printable(words, MOST), room)
-            rows += [Told("" if n else label, each, style) for n, each in enumerate(parts)]
+        for label, words, style in self.answer_rows():
+            parts = wrapped(printable(words, MOST), width)
+            rows += [Row("" if n else label, each, style) for n, each in enumerate(parts)]
         self.table.fill(list(enumerate(rows)))
         old = self.old(main, now) if self.answer(main).at is not None else ""
         lines = dimmed(self.table.draw(cells - 4, height - 2), old)
-        title = f"{printable(self.subject_name, 120)}: {self.asked}"
+        title = f"{printable(self.subject_name, 120)}: {self.question}"
         return box(title, lines, cells, height, old or "escape: back")
 
-    def missing(self, wanted: Query) -> Iterator[Told]:
+    def missing(self, wanted: Query) -> Iterator[Row]:
         """Yield why a query has no answer, if it has none."""
         answer = self.answer(wanted)
         if answer.at is None:
-            yield Told("", answer.error or "asking…", "warn")
+            yield Row("", answer.error or "asking…", "warn")
 
 
 class WhyTopic(Why):
     """Who gets a topic, and what the query `why` says of its last message."""
 
-    asked = "where it went, and why"
+    question = "where it went, and why"
 
     def __init__(self, session: Any, name: str) -> None:
         super().__init__(session, name)
@@ -109,7 +109,7 @@ class WhyTopic(Why):
         """Return the query for who gets such messages, and for the last one."""
         return [self._lookup, self._why]
 
-    def told(self) -> Iterator[Told]:
+    def answer_rows(self) -> Iterator[Row]:
         """Yield who gets each message, then the way of the last one."""
         lookup, found = self.answer(self._lookup), False
         yield from self.missing(self._lookup)
@@ -117,20 +117,20 @@ class WhyTopic(Why):
             names = lookup.document.get(name)
             for each in names if isinstance(names, list) else []:
                 found = True
-                yield Told("to", f"{printable(str(each), 120)}: {words}")
+                yield Row("to", f"{printable(str(each), 120)}: {words}")
         if lookup.at is not None and not found:
-            yield Told("to", "no client receives it", "warn")
+            yield Row("to", "no client receives it", "warn")
         yield from self.missing(self._why)
         lines = self.answer(self._why).document.get("lines")
         for each in lines if isinstance(lines, list) else []:
             words = str(each)
-            yield Told("", words, "text" if words.startswith(" ") else "head")
+            yield Row("", words, "text" if words.startswith(" ") else "head")
 
 
 class WhyClient(Why):
     """What a client gets, what waits for it, what it lost, what it has no right to."""
 
-    asked = "what it gets, and why not more"
+    question = "what it gets, and why not more"
 
     def __init__(self, session: Any, name: str) -> None:
         super().__init__(session, name)
@@ -140,7 +140,7 @@ class WhyClient(Why):
         """Return the query for the client, and for rights that clients lacked."""
         return [self._query, DENIED]
 
-    def told(self) -> Iterator[Told]:
+    def answer_rows(self) -> Iterator[Row]:
         """Yield the answer."""
         now = self.session.now
         yield from self.missing(self._query)
@@ -150,94 +150,94 @@ class WhyClient(Why):
             yield from self._state(row, now)
             yield from self._waits(row, answer.document)
         elif answer.at is not None:
-            yield Told("state", "it has no session: nothing is sent to it or waits for it", "warn")
+            yield Row("state", "it has no session: nothing is sent to it or waits for it", "warn")
         yield from self._rights(now)
         yield from self._ends(answer.rows("ends"), now)
         if isinstance(row, dict):  # at the end, since there may be many
             yield from self._gets(row, answer.rows("subscriptions"))
 
-    def _state(self, row: Document, now: float) -> Iterator[Told]:
+    def _state(self, row: Document, now: float) -> Iterator[Row]:
         since, gone, expiry = (_number(row, each) for each in ("since", "disconnected", "expiry"))
         if row.get("connected"):
-            yield Told("state", f"connected since {moment(since and since / 1_000, now)}", "good")
+            yield Row("state", f"connected since {moment(since and since / 1_000, now)}", "good")
             return
         words = f"away since {moment(gone and gone / 1_000, now)}: nothing is sent to it"
-        yield Told("state", f"{words}, and QoS 0 does not wait", "warn")
+        yield Row("state", f"{words}, and QoS 0 does not wait", "warn")
         if row.get("expiry") is None:
-            yield Told("until", "it connects again: its session never expires")
+            yield Row("until", "it connects again: its session never expires")
         elif gone is not None and expiry is not None:
             end = moment(gone / 1_000 + expiry, now)
-            yield Told("until", f"it connects again, or its session ends at {end}")
+            yield Row("until", f"it connects again, or its session ends at {end}")
 
-    def _gets(self, row: Document, subscriptions: list[Document]) -> Iterator[Told]:
+    def _gets(self, row: Document, subscriptions: list[Document]) -> Iterator[Row]:
         for each in subscriptions:
             words = f"{text(each.get('filter'), 120)} at QoS {text(each.get('qos'))}"
             if every := _number(each, "every_ms"):
                 words += f", of each topic one in {every / 1_000:g} s"
             if each.get("no_local"):
                 words += ", not what it publishes itself"
-            yield Told("gets", words)
+            yield Row("gets", words)
             if each.get("where"):
-                yield Told("", f"  where {text(each.get('where'), 240)}: {_passed(each)}", "accent")
+                yield Row("", f"  where {text(each.get('where'), 240)}: {_passed(each)}", "accent")
         more = int(_number(row, "subscriptions") or 0) - len(subscriptions)
         if more > 0:
-            yield Told("gets", f"by {more:,} more subscriptions")
+            yield Row("gets", f"by {more:,} more subscriptions")
         elif not subscriptions:
-            yield Told("gets", "nothing: it has no subscription", "warn")
+            yield Row("gets", "nothing: it has no subscription", "warn")
 
-    def _waits(self, row: Document, document: Document) -> Iterator[Told]:
+    def _waits(self, row: Document, document: Document) -> Iterator[Row]:
         waiting, oldest = _number(row, "waiting"), _number(document, "oldest_seconds")
         words = f"{whole(row, 'waiting')} messages, {size(int(_number(row, 'waiting_bytes') or 0))}"
-        yield Told("waits", "nothing" if waiting == 0 else f"{words}, oldest {span(oldest)}")
+        yield Row("waits", "nothing" if waiting == 0 else f"{words}, oldest {span(oldest)}")
         inflight, window = _number(row, "inflight"), _number(row, "window")
         if inflight:
             words = f"{inflight:,.0f} messages wait for its acknowledgement"
             full = window is not None and inflight >= window
             words += f": its window of {window:,.0f} is full, no more is sent" if full else ""
-            yield Told("sent", words, "warn" if full else "text")
+            yield Row("sent", words, "warn" if full else "text")
         if held := _number(document, "held_back"):
             words = f"{held:,.0f} messages that it may not read now; they wait until it may"
-            yield Told("held back", words, "warn")
+            yield Row("held back", words, "warn")
         drops = document.get("drops")
         if isinstance(drops, dict):
             lost = [(str(k), v) for k, each in drops.items() if (v := number(each))]
             for cause, many in lost:
                 words = f"{many:,.0f} {LOST.get(cause, printable(cause, 80))}"
-                yield Told("lost", words, "warn")
+                yield Row("lost", words, "warn")
             if not lost:
-                yield Told("lost", "nothing since the gateway's start")
+                yield Row("lost", "nothing since the gateway's start")
         if row.get("shared_identifier"):
-            yield Told("", "two devices probably use this identifier: each ends the other", "warn")
+            yield Row("", "two devices probably use this identifier: each ends the other", "warn")
 
-    def _rights(self, now: float) -> Iterator[Told]:
+    def _rights(self, now: float) -> Iterator[Row]:
         denied, own = self.answer(DENIED), self.subject_name[:SUBJECT]
         if denied.at is None:
-            yield Told("may not", denied.error or "asking…", MUTED)
+            yield Row("may not", denied.error or "asking…", MUTED)
             return
         found = [each for each in denied.rows() if each.get("subject") == own]
         for each in found:
-            yield Told("may not", f"{text(each.get('text'), 240)}{_times(each, now)}", "warn")
+            yield Row("may not", f"{text(each.get('text'), 240)}{_times(each, now)}", "warn")
         if not found:
             words = "no refusal for want of a right is among the last events"
             if any(each.get("subject") == OTHERS for each in denied.rows()):
                 words += " of single clients; some are counted together"
-            yield Told("may not", words, MUTED)
+            yield Row("may not", words, MUTED)
 
-    def _ends(self, ends: list[Document], now: float) -> Iterator[Told]:
+    def _ends(self, ends: list[Document], now: float) -> Iterator[Row]:
         for each in ends:
             at = _number(each, "time")
             lasted = span(_number(each, "seconds"))
             words = f"{moment(at and at / 1_000, now)} {text(each.get('reason'), 200)}"
-            yield Told("ended", f"{words}, after {lasted} at {text(each.get('address'))}")
+            yield Row("ended", f"{words}, after {lasted} at {text(each.get('address'))}")
         for each in self.answer(EVENTS).rows():
             if each.get("kind") == "refused" and each.get("subject") == self.subject_name[:SUBJECT]:
-                yield Told("refused", f"{text(each.get('text'), 240)}{_times(each, now)}", "warn")
+                yield Row("refused", f"{text(each.get('text'), 240)}{_times(each, now)}", "warn")
 
 
 class WhyQueue(Why):
     """Why messages of an uplink, a channel or delayed ones wait, and until when."""
 
-    asked = "why it waits, and until when"
+    question = "why it waits, and until when"
 
     def __init__(self, session: Any, name: str) -> None:
         super().__init__(session, name)
@@ -251,7 +251,7 @@ class WhyQueue(Why):
         """Return whether it needs a channel's figures."""
         return self._kind == "channel"
 
-    def told(self) -> Iterator[Told]:
+    def answer_rows(self) -> Iterator[Row]:
         """Yield the answer."""
         now = self.session.now
         yield from self.missing(QUEUES)
@@ -259,89 +259,89 @@ class WhyQueue(Why):
         rows = queue_rows(self.session)
         row = next((each for each in rows if key(each) == self.subject_name), {})
         if answer.at is not None and not row:
-            yield Told("state", "there is no such queue now", "warn")
+            yield Row("state", "there is no such queue now", "warn")
         if self._kind == "uplink":
             yield from self._link(row, now)
         elif self._kind == "channel":
             yield from self._channel(row)
         elif self._kind == "delayed":
-            yield Told("state", "each message waits for the second that its publisher has named")
+            yield Row("state", "each message waits for the second that its publisher has named")
         if row:
             yield from self._depth(row)
         if row and self._kind == "uplink":
-            yield from self._room(row)
+            yield from self._capacity(row)
 
-    def _link(self, row: Document, now: float) -> Iterator[Told]:
+    def _link(self, row: Document, now: float) -> Iterator[Row]:
         state = text(row.get("state"))
         style = "good" if state == "connected" else "warn"
         meant = LINK.get(state, "")
         if state or row:
-            yield Told("state", f"{state}: {meant}" if meant else state or "not known", style)
+            yield Row("state", f"{state}: {meant}" if meant else state or "not known", style)
         if error := text(row.get("error"), 240):
-            yield Told("because", error, "bad" if state == "disconnected" else "warn")
+            yield Row("because", error, "bad" if state == "disconnected" else "warn")
         if (attempt := number(row.get("attempt"))) is not None:
-            yield Told("next try", f"in {span(attempt)}")
+            yield Row("next try", f"in {span(attempt)}")
         subject = f"uplink {self._own}".strip()
         for each in self.answer(EVENTS).rows():
             lasts = each.get("kind") == "link" and each.get("until") is None
             if lasts and each.get("subject") == subject and state not in ("", "connected"):
                 at = _number(each, "time")
-                yield Told("since", moment(at and at / 1_000, now))
+                yield Row("since", moment(at and at / 1_000, now))
         figures, begin = self.session.state.figures, uplink_prefix(self._own)
         budget, used = (figures.count(begin + each) for each in ("budget", "budget_used"))
         if budget:
             words = f"{size(used)} of {size(budget)} of today are used"
-            yield Told("budget", words, "warn" if (used or 0) >= budget else "text")
+            yield Row("budget", words, "warn" if (used or 0) >= budget else "text")
 
-    def _channel(self, row: Document) -> Iterator[Told]:
+    def _channel(self, row: Document) -> Iterator[Row]:
         figures, begin = self.session.state.figures, f"tidegate/channels/{self._own}/"
         state, consumers = text(row.get("state")), figures.count(f"{begin}consumers")
         if state == "paused":
-            yield Told("state", "paused: an operator has paused it; p in Queues resumes it", "warn")
+            yield Row("state", "paused: an operator has paused it; p in Queues resumes it", "warn")
         elif state:
-            yield Told("state", state, "good")
+            yield Row("state", state, "good")
         if consumers is not None:
             words = f"{consumers:,} are subscribed"
             none = "none is subscribed: messages wait for one"
             style = "text" if consumers else "warn"
-            yield Told("consumers", words if consumers else none, style)
+            yield Row("consumers", words if consumers else none, style)
         if aside := figures.count(f"{begin}put_aside"):
             words = f"{aside:,} are paused, or no consumer may read them"
-            yield Told("aside", words, "warn")
+            yield Row("aside", words, "warn")
         if row.get("filter"):
-            yield Told("filter", text(row.get("filter"), 120))
+            yield Row("filter", text(row.get("filter"), 120))
 
-    def _depth(self, row: Document) -> Iterator[Told]:
+    def _depth(self, row: Document) -> Iterator[Row]:
         octets = number(row.get("bytes"))
         words = f"{whole(row, 'depth')} messages" + (f", {size(int(octets))}" if octets else "")
-        yield Told("waits", "nothing" if row.get("depth") == 0 else words)
+        yield Row("waits", "nothing" if row.get("depth") == 0 else words)
         if row.get("inflight"):
-            yield Told("sent", f"{whole(row, 'inflight')} are sent and not acknowledged")
+            yield Row("sent", f"{whole(row, 'inflight')} are sent and not acknowledged")
         if (oldest := number(row.get("oldest_seconds"))) is not None:
-            yield Told("oldest", f"waits for {span(oldest)}")
+            yield Row("oldest", f"waits for {span(oldest)}")
         if row.get("in_rate") is not None:
             rates = f"{rate_of(row, 'in_rate')}/s come, {rate_of(row, 'out_rate')}/s go"
-            yield Told("rates", rates)
+            yield Row("rates", rates)
         if (seconds := number(row.get("empty_seconds"))) is not None:
-            yield Told("empty in", f"{span(seconds)} at these rates", "good")
+            yield Row("empty in", f"{span(seconds)} at these rates", "good")
 
-    def _room(self, row: Document) -> Iterator[Told]:
+    def _capacity(self, row: Document) -> Iterator[Row]:
         survives = self.session.state.survives(self.answer(STATUS).document)
         if survives is not None and row.get("state") != "connected":
             words = f"for {outage(survives)}, then the outbox is full"
-            yield Told("room", words if survives else "the outbox is full")
+            yield Row("room", words if survives else "the outbox is full")
 
 
 class WhyRule(Why):
     """What a rule took and filtered, and what rules before it take first."""
 
-    asked = "what it took, and why not more"
+    question = "what it took, and why not more"
 
     def queries(self) -> list[Query]:
         """Return the query for rules."""
         return [RULES]
 
-    def told(self) -> Iterator[Told]:
+    def answer_rows(self) -> Iterator[Row]:
         """Yield the answer."""
         yield from self.missing(RULES)
         answer = self.answer(RULES)
@@ -352,28 +352,28 @@ class WhyRule(Why):
             yield from self._rule(rows[at])
             yield from self._before(rows[at], rows[:at])
         elif answer.at is not None:
-            yield Told("state", "there is no such rule now: an edit gives it a new name", "warn")
+            yield Row("state", "there is no such rule now: an edit gives it a new name", "warn")
 
-    def _rule(self, rule: Document) -> Iterator[Told]:
-        yield Told("topic", text(rule.get("topic"), 240), "head")
-        yield Told("where", text(rule.get("where"), 300) or "none: it takes every message", "head")
+    def _rule(self, rule: Document) -> Iterator[Row]:
+        yield Row("topic", text(rule.get("topic"), 240), "head")
+        yield Row("where", text(rule.get("where"), 300) or "none: it takes every message", "head")
         names = ", ".join(each or "the uplink" for each in _uplinks(rule))
-        yield Told(
+        yield Row(
             "to", f"{names}, stream {text(rule.get('stream'))}, lane {text(rule.get('lane'))}"
         )
-        yield Told("seen", f"{_counted(rule, 'evaluated')} messages reached it")
-        yield Told("took", f"{_counted(rule, 'passed')} of these", "good")
+        yield Row("seen", f"{_counted(rule, 'evaluated')} messages reached it")
+        yield Row("took", f"{_counted(rule, 'passed')} of these", "good")
         nulls = _counted(rule, "null")
         words = f"{_counted(rule, 'filtered')}: its where was not TRUE"
-        yield Told("filtered", words + (f"; of these {nulls} NULL" if nulls not in "0—" else ""))
+        yield Row("filtered", words + (f"; of these {nulls} NULL" if nulls not in "0—" else ""))
         for name, meaning in (
             ("over_budget", "of the NULL: its where needed more work than a message may cost"),
             ("state_overflow", "for which its memory had no space"),
         ):
             if (found := _counted(rule, name)) not in "0—":
-                yield Told("", f"{found} {meaning}", "warn")
+                yield Row("", f"{found} {meaning}", "warn")
 
-    def _before(self, rule: Document, earlier: list[Document]) -> Iterator[Told]:
+    def _before(self, rule: Document, earlier: list[Document]) -> Iterator[Row]:
         own, none = _uplinks(rule), True
         for each in earlier:
             shared = [name for name in _uplinks(each) if name in own]
@@ -384,9 +384,9 @@ class WhyRule(Why):
                 what = f"{words}: what it takes does not go up by this rule"
                 whole_way = len(shared) == len(own)
                 to = "" if whole_way else " to " + ", ".join(shared)
-                yield Told("before it", what + to)
+                yield Row("before it", what + to)
         if none:
-            yield Told("before it", "no rule of its stream for these uplinks")
+            yield Row("before it", "no rule of its stream for these uplinks")
 
 
 KINDS: dict[str, type[Why]] = {
