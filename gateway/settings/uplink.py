@@ -462,6 +462,7 @@ class UplinkSettings:
     # of this run, and of other tables
     gateway_id: str = ""
     epoch: str = ""
+    previous_epoch: str = ""
     version: str = ""
     targets: tuple[RuleSettings, ...] = ()  # of the rules, none if no rule has one
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from gateway.storage.outbox.outbox import Outbox
+from gateway.uplink.errors import TakenOverError
 
 REMOVAL_SECONDS = 1.0
 """Seconds for which the removal of a delivered row may wait for another commit.
@@ -18,14 +19,20 @@ class Link:
     """One run of a destination: how it is woken and stopped, and what it reports.
 
     `wake` is set when rows were committed or removed, when the network has data, and when
-    `stopping` became True.
+    `stopping` became True. `taken_over` is called if the link before was ended by another gateway
+    with this one's identity.
     """
 
-    __slots__ = ("_report", "_trouble", "stopping", "wake")
+    __slots__ = ("_report", "_trouble", "stopping", "taken_over", "wake")
 
-    def __init__(self, report: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        report: Callable[[str], None],
+        taken_over: Callable[[TakenOverError], None] = lambda _error: None,
+    ) -> None:
         self.wake = asyncio.Event()
         self.stopping = False
+        self.taken_over = taken_over
         self._report = report
         self._trouble: str | None = None
 

@@ -45,11 +45,15 @@ class FetchAgainError(LinkError):
 
 
 class TakenOverError(LinkError):
-    """The fleet's broker reported another client with the same client identifier."""
+    """Another client connected with the same client identifier.
 
-    def __init__(self, client_id: str) -> None:
+    `epoch` is that of another gateway, if its status shows this and not the fleet's broker.
+    """
+
+    def __init__(self, client_id: str, epoch: str = "") -> None:
+        who = f"another gateway (epoch {epoch})" if epoch else "another client"
         super().__init__(
-            "another client took over the connection to the fleet's broker: it connected with this"
+            f"{who} took over the connection to the fleet's broker: it connected with this"
             f" gateway's client identifier {client_id!r}; each gateway needs an id of its own",
             End.TAKEN_OVER,
         )

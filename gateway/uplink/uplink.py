@@ -54,9 +54,10 @@ it answers and does not stay."""
 class TakeOvers:
     """Follows how connections end; `alarm` gets the name and text, "" when it is over.
 
-    After TAKE_OVERS within TAKE_OVER_SECONDS `stop` is called, to pause the uplink. Only the
-    fleet's report (0x8E) counts as a take-over: a connection that ends without a reason may have
-    ended with the broker.
+    After TAKE_OVERS within TAKE_OVER_SECONDS `stop` is called, to pause the uplink. A take-over is
+    what the fleet reports (0x8E), or what the other gateway's retained status shows after the next
+    connection: one that ends without a reason may have ended with the broker. It counts at once as
+    the last of TAKE_OVERS, so that the other one, whose connection that was, is not ended again.
     """
 
     def __init__(self, uplink: str = "") -> None:
@@ -65,23 +66,28 @@ class TakeOvers:
         self.alarm: Callable[[str, str], None] = lambda _name, _text: None
         self.stop: Callable[[], None] = lambda: None
         self._raised = False
+        self._last = ""
         self._recent: deque[float] = deque(maxlen=TAKE_OVERS)
 
     def ended(self, error: LinkError, now: float) -> None:
         """Raise the alarm if a connection ended by a take-over, `now` (monotonic seconds)."""
-        if not isinstance(error, TakenOverError):
-            return
         recent = self._recent
+        while recent and now - recent[0] > TAKE_OVER_SECONDS:
+            recent.popleft()
+        if isinstance(error, TakenOverError):
+            self._last = str(error)
+        elif len(recent) < TAKE_OVERS - 1 or error.end not in (End.CLOSED, End.RESET):
+            return
         recent.append(now)
-        if len(recent) == TAKE_OVERS and now - recent[0] <= TAKE_OVER_SECONDS:
+        if len(recent) == TAKE_OVERS:
             recent.clear()
             self._report(
-                f"{error}: paused after {TAKE_OVERS} times within {TAKE_OVER_SECONDS:.0f} s; give"
-                f" one of the two another [gateway] id, or stop it, then `{self._resume}` here"
+                f"{self._last}: paused after {TAKE_OVERS} times within {TAKE_OVER_SECONDS:.0f} s;"
+                f" give one of the two another [gateway] id, or stop it, then `{self._resume}` here"
             )
             self.stop()
         elif not self._raised:
-            self._report(str(error))
+            self._report(self._last)
 
     def _report(self, text: str) -> None:
         self._raised = True
@@ -337,7 +343,7 @@ class Uplink:
     async def _run_once(self) -> float | None:
         """Run the destination; return the seconds to wait after a failure, None after a stop."""
         self._show("connecting", None)
-        link = self._link = Link(self._report)
+        link = self._link = Link(self._report, self._taken_over)
         self._up_since = None
         watch = asyncio.get_running_loop().create_task(self._watch_gate(link))
         try:
@@ -405,6 +411,11 @@ class Uplink:
             async with asyncio.timeout(seconds):
                 await self._change.wait()
         self._attempt_at = None
+
+    def _taken_over(self, error: TakenOverError) -> None:
+        """Count a take-over that the status at the fleet's broker shows."""
+        logger.warning("uplink to %s: %s", self.destination.name, error)
+        self.take_overs.ended(error, self._clock.monotonic())
 
     def _report(self, trouble: str) -> None:
         """Record that the destination is up, with or without a problem."""

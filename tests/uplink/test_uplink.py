@@ -73,6 +73,25 @@ def test_an_identity_that_two_have_stops_one_of_them(times: list[float], stops: 
         )
 
 
+def test_after_two_an_end_without_a_reason_is_the_third() -> None:
+    alarms: list[str] = []
+    stopped: list[None] = []
+    looking = TakeOvers()
+    looking.alarm = lambda _name, text: alarms.append(text)
+    looking.stop = lambda: stopped.append(None)
+    closed = LinkError("closed", End.CLOSED)
+    for error, now in ((TakenOverError("x"), 0.0), (closed, 1.0), (TakenOverError("x"), 121.0)):
+        looking.ended(error, now)
+    looking.ended(closed, 122.0)  # the first is too long ago
+    looking.ended(TakenOverError("x", "ffffffffff"), 123.0)
+    looking.ended(LinkError("lost", End.LOST), 124.0)
+    assert not stopped
+    looking.ended(closed, 125.0)
+    assert len(stopped) == 1
+    assert alarms[-1].startswith("another gateway (epoch ffffffffff) took over")
+    assert "paused after 3 times" in alarms[-1]
+
+
 class _Script:
     """A destination that plays one step a run: an error, or "up" until it is stopped."""
 

@@ -194,7 +194,7 @@ class Links:
         name = (table.name or "") if len(configuration.uplinks) > 1 else ""
         counters = self._counters_of(name)
         uplink = Uplink(
-            uplink_settings(run, configuration, table, name, rules),
+            uplink_settings(self.shared, configuration, table, name, rules),
             self.shared.outbox,
             self.shared.rejected,
             counters,
@@ -322,7 +322,7 @@ async def begin_connection(
 
 
 def uplink_settings(
-    run: Run,
+    shared: Shared,
     configuration: Configuration,
     table: UplinkSettings,
     name: str,
@@ -332,12 +332,14 @@ def uplink_settings(
 
     It has a `name` if there are several.
     """
+    run = shared.run
     directory = landing_directory(table, run.data)
     return replace(
         settings_at_fleet(configuration, table),
         name=name,
         directory=None if directory is None else str(directory),
         epoch=run.epoch,
+        previous_epoch=shared.ledger.starts.previous_epoch,
         version=VERSION,
         targets=_targets(rules),
     )

@@ -154,7 +154,7 @@ class UplinksPart:
         for index, uplink in enumerate(self._links.uplinks):
             own = [each for each in placed if index in each.uplinks]
             table = new.uplinks[index]
-            settings = uplink_settings(self._links.shared.run, new, table, uplink.name, own)
+            settings = uplink_settings(self._links.shared, new, table, uplink.name, own)
             budget = await self._links.budget(table, uplink.name)
             links.append(_ComingLink(uplink, settings, budget))
 

@@ -95,6 +95,12 @@ class Starts:
         return {}
 
     @property
+    def previous_epoch(self) -> str:
+        """The epoch of the start before, "" for the first start."""
+        previous = self.present.previous
+        return "" if previous is None else str(previous["epoch"])
+
+    @property
     def unannounced(self) -> list[Start]:
         """The starts that the fleet has not received, oldest first."""
         return [start for start in self._by_epoch.values() if not start.announced]

@@ -23,6 +23,7 @@ from gateway.uplink.fleet.connecting import ServerLimits
 from gateway.uplink.fleet.inflight import Inflight
 from gateway.uplink.fleet.publisher import Publisher
 from gateway.uplink.fleet.sender import Sender
+from gateway.uplink.fleet.status_check import StatusCheck
 from gateway.uplink.link.backoff import Backoff
 from gateway.uplink.link.pacing import Pacing
 
@@ -92,6 +93,7 @@ class FleetDestination:
         self._unanswered = 0  # connections in this dialect that were closed without a CONNACK
         self._retains = True
         self._session = context.session
+        self._status_check = StatusCheck(context.settings)
 
     async def run(self, link: Link) -> None:
         """Connect and send until the link stops; raise LinkError if the connection fails."""
@@ -183,12 +185,16 @@ class FleetDestination:
         elif not isinstance(error, FetchAgainError):
             self._pacing.lost(self._clock.monotonic())
         if client.limits is not None:
+            if error.end in (End.CLOSED, End.RESET):
+                self._status_check.suspect()
             error.soon = self._session.suspects.active and self._session.suspects.progress
 
     async def _connect(self, client: FleetClient, link: Link) -> ServerLimits | None:
         """Return the limits of the CONNACK, None if the link stops before it arrives."""
         # messages that waited in the session follow the CONNACK directly
-        client.listen(lambda publish, acknowledge: self._received(client, publish, acknowledge))
+        client.listen(
+            lambda publish, acknowledge: self._received(client, link, publish, acknowledge)
+        )
         client.on_skipped = self._skipped
         if self._context.requests.down is not None:
             self._context.requests.down.begin()
@@ -205,10 +211,13 @@ class FleetDestination:
         return client.limits
 
     def _received(
-        self, client: FleetClient, publish: Publish, acknowledge: Callable[[], None]
+        self, client: FleetClient, link: Link, publish: Publish, acknowledge: Callable[[], None]
     ) -> None:
         """Pass a message of the fleet to the part that requested it."""
         requests = self._context.requests
+        taken_over = self._status_check.receive(publish)
+        if taken_over is not None:
+            link.taken_over(taken_over)
         if requests.recall is not None and publish.topic == self._settings.topic(RECALL_TOPIC):
             if not publish.retain:
                 requests.recall(publish.payload)
@@ -240,6 +249,7 @@ class FleetDestination:
         subscriptions = Subscriptions(client, self._context.requests, self._settings)
         # ahead of the status: a reader of "online" may send a request at once
         subscriptions.begin()
+        self._status_check.begin(subscriptions)
         if self._settings.announces and not self._session.suspects.holds_status:
             publisher.status(self._status("online"))
         link.connected()

@@ -1,13 +1,17 @@
 """The uplink against a real Mosquitto that dies and comes back."""
 
 from collections.abc import AsyncIterator, Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import gateway.uplink.fleet.fleet as fleet_module
+from gateway.settings.uplink import ReconnectSettings
 from gateway.storage.outbox.row import OutboxRow, Outcome
-from tests.support.disk.storage import Store, until
+from gateway.uplink.uplink import Uplink
+from tests.support.disk.storage import Store, open_store, until
 from tests.support.fleet.fleet_collector import FleetCollector, Received
 from tests.support.fleet.uplinks import (
     EPOCH,
@@ -52,6 +56,10 @@ def _names(messages: list[Received]) -> set[tuple[str, str, int]]:
 def _states(collector: FleetCollector) -> list[bytes]:
     """Return the word of each status message so far."""
     return [m.payload.split(b'"')[3] for m in collector.received if m.topic.endswith("status")]
+
+
+def _note_text(said: list[str], _name: str, text: str) -> None:
+    said.append(text)
 
 
 def _expected(last: int) -> set[tuple[str, str, int]]:
@@ -177,6 +185,33 @@ async def test_a_request_of_the_fleet_waits_in_the_session(
     await again.start()
     await until(lambda: requests == [b"1", b"2", b"3"])
     await again.close()
+
+
+@pytest.mark.parametrize(("mqtt", "extra"), [("3.1.1", {"plain": True}), ("5", {})])
+async def test_one_of_two_gateways_with_one_identity_pauses(
+    mqtt: str, extra: dict[str, Any], mosquitto: Mosquitto, tmp_path: Path
+) -> None:
+    """Mosquitto closes one connection for the other, without a reason before MQTT 5."""
+    uplinks, stores = [], []
+    for epoch in ("a" * 10, "b" * 10):
+        (tmp_path / epoch).mkdir()
+        stores.append(await open_store(tmp_path / epoch))
+        settings = uplink_settings(
+            mosquitto.port, epoch=epoch, mqtt=mqtt, reconnect=ReconnectSettings(0.05, 1.0), **extra
+        )
+        uplinks.append(make_uplink(stores[-1], settings))
+    alarms: dict[Uplink, list[str]] = {uplink: [] for uplink in uplinks}
+    for uplink, said in alarms.items():
+        uplink.take_overs.alarm = partial(_note_text, said)
+        await uplink.start()
+    await until(lambda: "paused" in [uplink.state for uplink in uplinks])
+    (paused,) = (each for each in uplinks if each.state == "paused")
+    (other,) = (each for each in uplinks if each is not paused)
+    await connected(other)
+    assert "paused after 3 times" in alarms[paused][-1]
+    for uplink, store in zip(uplinks, stores, strict=True):
+        await uplink.close()
+        await store.close()
 
 
 async def test_a_connection_that_mosquitto_closes_for_another_is_not_said_to_be_more(
