@@ -274,11 +274,11 @@ def _colours(variables: Mapping[str, str]) -> dict[str, str]:
 
 
 class Watch:
-    """Ends the program when its terminal has ended, whoever waits for what."""
+    """Ends the program when its terminal has ended, even if a thread waits."""
 
     def __init__(self, terminal: int) -> None:
         self._poll = select.poll()
-        self._poll.register(terminal, 0)  # what has ended is told without being asked for
+        self._poll.register(terminal, 0)  # poll reports an end unasked
 
     def start(self) -> None:
         """Watch from now on."""

@@ -263,7 +263,7 @@ STOP_TIMEOUT = 2.0
 class GatewayClient:
     """A plain MQTT client of a gateway that connects again, with backoff, whenever it must.
 
-    Messages go to `inbox`, all else to `events`; whoever draws the screen takes both. A login that
+    Messages go to `inbox`, all else to `events`; the session reads both. A login that
     is refused is not tried again before `retry_now`.
     """
 
@@ -338,11 +338,11 @@ class GatewayClient:
         self._connection.ask(key, CONTROL + part, request)
 
     def order(self, key: str, part: str, word: str) -> None:
-        """Publish a command below `$CONTROL/tidegate/`; its PUBACK is told with the key."""
+        """Publish a command below `$CONTROL/tidegate/`; its PUBACK is an event with this key."""
         self._connection.publish(key, CONTROL + part, word.encode())
 
     def publish(self, key: str, topic: str, payload: bytes) -> None:
-        """Publish a message; its PUBACK is told with the key."""
+        """Publish a message; its PUBACK is an event with this key."""
         self._connection.publish(key, topic, payload)
 
     def _new_connection(self) -> Connection:

@@ -16,7 +16,7 @@ def default_file() -> Path:
 
 
 class Preferences:
-    """Reads the file once; each change is written. A file that cannot be used is left alone."""
+    """Reads the file once; each change is written. A file that cannot be used stays unchanged."""
 
     def __init__(self, file: Path | None = None) -> None:
         self._file = file

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from tui.text import printable
 
 PATIENCE = 5.0
-"""seconds after which a query that was not answered is told as such"""
+"""seconds after which a query counts as unanswered"""
 SILENCE = f"no answer within {PATIENCE:.0f} s"
 AGAIN = 10.0
 """seconds after which a query that was refused is asked again: rights and settings change"""
@@ -82,7 +82,7 @@ class Answer:
 
 
 def number(value: object) -> float | None:
-    """Return a value of a document if it is a number, and no larger than any that is told."""
+    """Return a value of a document if it is a number, and not absurdly large."""
     if (
         not isinstance(value, int | float)
         or isinstance(value, bool)

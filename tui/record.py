@@ -1,4 +1,4 @@
-"""A session as a file: what the gateway told, to be looked at again."""
+"""A session as a file: all that the gateway sent, for a later replay."""
 
 import base64
 import json
@@ -34,7 +34,7 @@ class Recorder:
         self._write([arrival.at, "message", arrival.topic, payload, arrival.retained, *passed])
 
     def event(self, event: LinkEvent, at: float) -> None:
-        """Write what the connection told."""
+        """Write an event of the connection."""
         match event:
             case Link(phase, attempt, reason, retry_at):
                 self._write([at, "link", phase.value, attempt, reason, retry_at])

@@ -36,7 +36,7 @@ def run(words: Sequence[str], port: int) -> int:
 
     async def tell(_: Any) -> None:
         text = f"open http://{HOST}:{port}/?token={token}\n"
-        sys.stdout.write(text + "whoever has it sees and does what you may; ctrl+c ends\n")
+        sys.stdout.write(text + "who has it can see and do what you may; ctrl+c ends\n")
         sys.stdout.flush()
 
     server._make_app, server.on_startup = make_guarded, tell  # noqa: SLF001

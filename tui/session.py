@@ -41,7 +41,7 @@ MOST_WORK = 0.05
 NOTE = 6.0
 """seconds that a note stays in the footer"""
 FROZEN = 3.0
-"""seconds without any answer after which the gateway is told to stand still"""
+"""seconds without any answer after which the gateway is shown as stalled"""
 LEAST = (20, 4)
 """cells and lines below which nothing is drawn but the gateway's state"""
 LEAST_WRAPPED, MOST_WRAPPED = 10, 3
@@ -522,7 +522,7 @@ class Session:
             found.append(Action("tab", "other pane", view.next_pane))
             found.append(Action("shift+tab", "other pane", view.next_pane, quiet=True))
         if view.panes:
-            label = "what is below" if view.zoomed else "table alone"
+            label = "what is below" if view.zoomed else "table only"
             found.append(Action("z", label, view.zoom, quiet=True))
         return found
 

@@ -1,4 +1,4 @@
-"""What a gateway has told about itself and its topics, without a screen or a connection."""
+"""What a gateway has reported of itself and its topics, without a screen or a connection."""
 
 from collections import deque
 from collections.abc import Mapping
@@ -68,7 +68,7 @@ class Uplink:
 
 
 class GatewayState:
-    """The last value of everything told; `apply` takes each message that arrives.
+    """The last value of everything reported; call `apply` with each message that arrives.
 
     All times are in seconds since 1970.
     """

@@ -85,7 +85,7 @@ ASCII = {
     **{ord(sign): other for sign, other in zip(SIGNS, SIGNS_IN_ASCII, strict=True)},
     **{0x2800 + bits: _dots(bits) for bits in range(1, 0x100)},
 }
-"""what stands for signs where the terminal's font has ASCII alone"""
+"""what stands for signs where the terminal's font has only ASCII"""
 
 
 class Palette:
@@ -123,7 +123,7 @@ def _hex(colour: str) -> Color:
 
 
 def ascii_only() -> bool:
-    """Return whether the terminal is likely to show ASCII alone: a Linux console, or no UTF-8."""
+    """Return whether the terminal is likely to show only ASCII: a Linux console, or no UTF-8."""
     if os.environ.get("TERM") == "linux":
         return True
     locale = next(

@@ -1,4 +1,4 @@
-"""The topics that were heard of, each with its last message, and the tree that they make."""
+"""The known topics, each with its last message, and the tree that they make."""
 
 import base64
 import binascii
@@ -85,7 +85,7 @@ def _number(value: float) -> tuple[str, float | None]:
 
 
 MAX_TOPICS = 5_000
-"""topics kept; the one least recently heard is dropped and counted"""
+"""topics kept; the one without a message for longest is dropped and counted"""
 MAX_TOPIC = 256
 """characters of a topic; a message on a longer one is counted and not kept"""
 MAX_RECENT = 120
@@ -113,7 +113,7 @@ class Topic:
     publisher: str = ""
     messages: int = 0
     known: float = 0.0
-    """when anything was heard of it last"""
+    """when its last message came"""
     recent: list[tuple[float, float]] = field(default_factory=list)
     """when its last numbers came, and which"""
     reading: Reading = field(default_factory=lambda: Reading(""))
@@ -175,7 +175,7 @@ def _payload(row: Document) -> bytes:
 
 
 class Topics:
-    """At most MAX_TOPICS topics by name, the least recently heard first."""
+    """At most MAX_TOPICS topics by name, the one without a message for longest first."""
 
     def __init__(self, limit: int = MAX_TOPICS) -> None:
         self.limit = limit

@@ -40,7 +40,7 @@ class Finding:
 def findings(
     state: GatewayState, status: Answer, events: Answer, silent: Answer, now: float
 ) -> list[Finding]:
-    """Return what needs a person. Without answers the gateway's figures alone must do."""
+    """Return what needs a person. Without answers only the gateway's figures are used."""
     ahead = clock_ahead(status)
     there = now + ahead
     since = _since(events.rows())

@@ -145,8 +145,8 @@ class Access:
     def may_subscribe(self, topic_filter: str) -> bool:
         """Return whether the client may read some topic that the topic filter matches.
 
-        The topic filter is not shared. If filters alone cannot decide, the answer is True: each
-        message is checked in any case.
+        The topic filter is not shared. If filters are not enough to decide, the answer is True:
+        each message is checked in any case.
         """
         if "+" not in topic_filter and "#" not in topic_filter:
             return bool(self.rights(topic_filter) & READ)

@@ -27,7 +27,7 @@ class ClockWatch:
         self._store = ClockStore(storage.database, storage.writer, run.counters)
         self._reports: list[ClockReports] = []
         self._offset = 0.0
-        self._begun = False  # whether the fleet is told of the span that runs
+        self._begun = False  # whether the present span was reported to the fleet
         self.spans: ClockSpans
 
     async def load(self) -> None:

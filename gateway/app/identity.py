@@ -90,7 +90,7 @@ def export_mark(data: Path) -> str:
     except FileNotFoundError:
         return ""
     except OSError as error:
-        return f"as far as can be told: {error}"
+        return f"as far as is known: {error}"
 
 
 class ExportMark:

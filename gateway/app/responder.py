@@ -163,7 +163,7 @@ class Request:
     ) -> dict[str, object]:
         """Return the rows of the requested page, with `total` and the beginning of the `next`.
 
-        What was removed meanwhile has no row. With a `total`, `names` are those of the page alone.
+        What was removed meanwhile has no row. With a `total`, `names` are only those of the page.
         """
         offset, limit = self.window
         skipped = 0 if total is None else offset

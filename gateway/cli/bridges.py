@@ -158,7 +158,7 @@ def status_lines(bridge: Entry) -> Iterator[str]:
     title = f"{bridge['kind']} {bridge['name']}" + (f" ({place})" if place else "")
     error = f": {bridge['error']}" if bridge["error"] else ""
     age = bridge["age"]
-    last_seen = "nothing came yet" if age is None else f"last heard {spell_age(age)} ago"
+    last_seen = "nothing came yet" if age is None else f"last received {spell_age(age)} ago"
     yield f"{title}: {bridge['state']}{error}, {last_seen}"
     counted = ", ".join(f"{number:,} {name}" for name, number in sorted(bridge["counted"].items()))
     if counted:

@@ -303,7 +303,7 @@ def _node(options: argparse.Namespace) -> int:
 
 def _uplink(options: argparse.Namespace) -> int:
     words: list[str] = options.words
-    if words and "://" in words[-1]:  # a URL alone: no name has a colon
+    if words and "://" in words[-1]:  # only a URL: no name has a colon
         options.url = words.pop()
     from gateway.cli.local_broker import LocalBroker
 
@@ -329,7 +329,7 @@ def _bridges(options: argparse.Namespace) -> int:
     if words[:1] == ["status"]:
         from gateway.cli.bridges import command_status
 
-        if "://" in words[-1]:  # a URL alone: no bridge's name has a slash
+        if "://" in words[-1]:  # only a URL: no bridge's name has a slash
             options.url = words.pop()
         return command_status(options, words[1:])
     if words[:1] == ["scan"]:

@@ -140,7 +140,7 @@ def _add_topic(commands: "Commands") -> None:
     verbs = topic.add_subparsers(required=True, metavar="list|show")
     found = verbs.add_parser("list", help="topics with their last values")
     found.add_argument("--match", metavar="FILTER", help="those that this topic filter matches")
-    found.add_argument("--silent", action="store_true", help="those that fell silent alone")
+    found.add_argument("--silent", action="store_true", help="only those that fell silent")
     found.add_argument("--sort", choices=TOPIC_SORTS, default="topic", help="the largest first")
     _finish_list(found, _topic_list)
     show = verbs.add_parser("show", help="the last value, and who gets it")

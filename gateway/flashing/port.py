@@ -71,7 +71,7 @@ def _open(port: Port, timeout: float) -> "Serial":
     try:
         return Serial(port.device, BAUD, timeout=timeout, exclusive=True)
     except (OSError, ValueError, termios.error) as error:
-        raise _told(port, error) from error
+        raise _explained(port, error) from error
 
 
 def retried(action: Callable[[], T], seconds: float = REOPEN_SECONDS) -> T:
@@ -84,7 +84,7 @@ def retried(action: Callable[[], T], seconds: float = REOPEN_SECONDS) -> T:
     return action()
 
 
-def _told(port: Port, error: Exception) -> FlashingError:
+def _explained(port: Port, error: Exception) -> FlashingError:
     number = getattr(error, "errno", None)
     if number == errno.EAGAIN:
         return BusyPortError(f"{port}: another program has it open")

@@ -23,7 +23,7 @@ PROMPT = ">>>"
 def runs_on(port: Port) -> str:
     """Return a description of what runs on the board at a port.
 
-    A node that is heard is not disturbed. A board in its REPL, or a silent one, is interrupted and
+    A node that sends is not disturbed. A board in its REPL, or a silent one, is interrupted and
     restarted.
     """
     try:
@@ -42,7 +42,7 @@ def runs_on(port: Port) -> str:
 
 
 def _heard(port: Port) -> str | None:
-    """Return the name of the node that is heard, None for a REPL or silence."""
+    """Return the name of the node that sends, None for a REPL or silence."""
     try:
         with contextlib.closing(Listener(port)) as listener:
             listener.send(ASK_FOR_PROMPT)

@@ -174,7 +174,7 @@ class BrokerSettings:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NodeSettings:
-    """What a node is told once."""
+    """The settings that a node is given once."""
 
     board: str = key(one_of(*BOARDS), "kind of board")
     name: str = key(node_name, "the node's name")

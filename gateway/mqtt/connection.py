@@ -240,7 +240,7 @@ class Connection:
         buffer, body, end = framer.buffer, framer.body, framer.end
         if end - body != _SIZE - 2:
             return ()
-        if end == len(buffer) and (buffer[body] or buffer[body + 1]):  # it is alone, as most are
+        if end == len(buffer) and (buffer[body] or buffer[body + 1]):  # no other follows, as mostly
             self.packets_received += 1
             return (buffer[body] << 8 | buffer[body + 1],)
         found = acknowledged_by(framer.last_bytes(_LARGEST), framer.first_byte)
@@ -396,8 +396,8 @@ class Connection:
     def unread(self) -> bool:
         """True while so many answers are unread that the peer's packets should not be read.
 
-        Unread messages alone do not count: a slow subscriber's packets are handled, its keep alive
-        too.
+        Unread messages do not count by themselves: a slow subscriber's packets are handled, its
+        keep alive too.
         """
         return self.answers >= self.maximum_unsent
 

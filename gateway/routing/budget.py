@@ -208,7 +208,7 @@ class Budget:
             # a turn that has cost much allows only quick ones
             most = _QUICK if quick or self._turn_cost >= TURN else _EVALUATION
             remaining = message.work_left = most - where.steps
-            if remaining < 0:  # its nodes alone exceed the work
+            if remaining < 0:  # its nodes exceed the work without any argument
                 return self._exceeded(where, message, client_id, _ORDINARY, quick)
             try:
                 result = where.evaluate(message)

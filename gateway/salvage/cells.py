@@ -220,7 +220,7 @@ class Tables(Protocol):
         ...
 
     def distinct(self) -> Iterable[str]:
-        """Yield the tables whose pages can be recognised by their rows alone."""
+        """Yield the tables whose pages can be recognised by their rows."""
         ...
 
 

@@ -68,7 +68,7 @@ class Layout:
 
     @property
     def is_distinct(self) -> bool:
-        """Whether the rows alone identify a page as this table's, and not as an index's."""
+        """Whether rows are enough to tell a page of this table from one of an index."""
         return not self.without_rowid or len(self.columns) >= DISTINCT_COLUMNS
 
     @property

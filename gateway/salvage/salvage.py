@@ -270,7 +270,7 @@ class _Copy:
         return Search(self._pages, roots, frozenset(self._old), self).places()
 
     def distinct(self) -> Iterator[str]:
-        """Yield the tables whose pages can be recognised by their rows alone."""
+        """Yield the tables whose pages can be recognised by their rows."""
         return (name for name, layout in self._old.items() if layout.is_distinct)
 
     def fits(self, name: str, number: int, page: bytes) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 from gateway.server.socket_selector import READ, READ_SIZE, READING, WRITE, SocketSelector
 
 DEFAULT_HIGH = 64 * 1024
-"""Unsent bytes above which the protocol is told to pause, as in asyncio."""
+"""Unsent bytes above which the protocol is asked to pause, as in asyncio."""
 
 JOINED = 16 * 1024
 """Bytes below which unsent data are appended to the data before, rather than stored separately."""

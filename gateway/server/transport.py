@@ -170,7 +170,7 @@ class ClientTransport:
                 self._rest = True
                 turn.later(self._go_on)
         except Exception:
-            # one of the three borders (ARCHITECTURE.md): a fault of ours ends this connection alone
+            # one of the three borders (ARCHITECTURE.md): a fault of ours ends only this connection
             logger.exception(MISTAKE, client.peer)
             self._turn.broker.counters.add("tidegate/clients/errors")
             client.disconnect(ReasonCode.UNSPECIFIED_ERROR)

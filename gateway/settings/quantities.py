@@ -1,6 +1,6 @@
 """Checks of durations and sizes, which have one form in every table: `30`, `"30s"`, `"64KiB"`.
 
-A number alone is in the key's own unit: seconds, bytes, or milliseconds where the key says so.
+A number without a unit is in the key's own: seconds, bytes, or milliseconds where the key says so.
 """
 
 import re

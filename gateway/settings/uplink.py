@@ -351,7 +351,7 @@ class UplinkSettings:
     )
     reject_after_ends: int = key(
         whole_number(0, 100),
-        "connections that may end with one message alone in flight, while others are accepted: "
+        "connections that may end with only one message in flight, while others are accepted: "
         "then it is [rejected](fleet.md#rejected-messages); 0 for never",
         3,
     )

@@ -326,7 +326,7 @@ ALIASES = (
         "aliases/in",
         COUNTER,
         {
-            "hits": "PUBLISH packets from clients with an alias alone.",
+            "hits": "PUBLISH packets from clients with an alias and no topic.",
             "mappings": "PUBLISH packets from clients that set an alias.",
             "evictions": "Aliases that clients assigned to another topic.",
         },
@@ -344,7 +344,7 @@ ALIASES = (
         "aliases/out",
         COUNTER,
         {
-            "hits": "PUBLISH packets to clients with an alias alone.",
+            "hits": "PUBLISH packets to clients with an alias and no topic.",
             "misses": "PUBLISH packets to clients with a topic name.",
             "mappings": "PUBLISH packets to clients that set an alias.",
             "evictions": "Aliases removed from a topic for another one.",

@@ -298,7 +298,7 @@ def _retaining(settings: UplinkSettings | None) -> Iterable[RuleSettings]:
 
 
 def _own_prefix(settings: UplinkSettings | None, rule: RuleSettings) -> str:
-    """Return the prefix of the local topic if that is this gateway's alone, else ""."""
+    """Return the prefix of the local topic if only this gateway has it, else ""."""
     if settings is None:
         return ""
     if rule.target is None:

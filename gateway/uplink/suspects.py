@@ -72,12 +72,13 @@ class Suspects:
     """Messages that may have ended connections, remembered across connections.
 
     After the second end with the same messages in flight these are sent one at a time (`searching`,
-    with `window` of them in flight). One that was alone when the connection ended is `held`: it is
-    first on the next connection, and after that the others overtake it. It is sent alone again when
-    others have passed. If `maximum_ends` connections have ended like this (0: never), or it has
-    been tried for `retry_seconds`, it is rejected. A fleet that ends every connection, whatever the
-    message, never has one rejected; nor has one that ends each after a number of messages. If it
-    ends them at random, each held message that passes raises the number of ends by one.
+    with `window` of them in flight). One that was the only one in flight when the connection ended
+    is `held`: it is first on the next connection, and after that the others overtake it. It is sent
+    separately again when others have passed. If `maximum_ends` connections have ended like this (0:
+    never), or it has been tried for `retry_seconds`, it is rejected. A fleet that ends every
+    connection, whatever the message, never has one rejected; nor has one that ends each after a
+    number of messages. If it ends them at random, each held message that passes raises the number
+    of ends by one.
     """
 
     def __init__(self, maximum_ends: int, retry_seconds: float) -> None:
@@ -109,7 +110,7 @@ class Suspects:
 
     @property
     def blocks(self) -> bool:
-        """Whether others must wait now: for a search, or for one that must be alone in flight."""
+        """Whether others must wait now: for a search, or for one that is tried by itself."""
         return self.searching or self.trial is not None or self._first is not None
 
     @property
@@ -137,7 +138,7 @@ class Suspects:
                 suspect.mid = 0
 
     def next_trial(self, now: float, *, idle: bool) -> Suspect | None:
-        """Return the suspect to send alone now; others must pass before, unless there are none."""
+        """Return the suspect to send separately now; others pass before it, if there are any."""
         if self._first is not None:
             return self._first
         if self.searching or not (self.progress or idle):
@@ -145,7 +146,7 @@ class Suspects:
         return next((each for each in self.held if each.due <= now), None)
 
     def try_(self, suspect: Suspect) -> None:
-        """Note that a suspect is sent alone."""
+        """Note that a suspect is sent separately."""
         self.trial, self._first = suspect, None
 
     def clear(self, suspect: Suspect) -> None:
@@ -192,7 +193,7 @@ class Suspects:
             return others, None
         if trial is not None:
             return others, self._blame(trial, end, now)
-        # Alone in flight during a search: only it can have ended the connection.
+        # Nothing else was in flight during a search: only it can have ended the connection.
         if self.searching and len(others) == 1:
             return self._suspect(*others[0], end, now)
         self._compare(others, now)
@@ -201,7 +202,7 @@ class Suspects:
     def _suspect(
         self, mid: int, sent: Sent, end: End, now: float
     ) -> tuple[list[tuple[int, Sent]], Suspect | None]:
-        """Blame what was alone in flight; each message of a batch is tried separately."""
+        """Blame the only message in flight; each message of a batch is tried separately."""
         # an end long after the sending has another cause
         if not _is_soon(sent, now):
             return [(mid, sent)], None

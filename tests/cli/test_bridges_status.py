@@ -67,7 +67,7 @@ def test_each_series_and_each_kind_of_error_is_shown(
     assert "value [2]: only a number" in refused["example"]
     done = tidegate("bridges", "status", url)
     assert done.returncode == 1, "the meters are not there"
-    assert f"serial weather ({line.port}): open, last heard " in done.stdout
+    assert f"serial weather ({line.port}): open, last received " in done.stdout
     assert "modbus meters (tcp://127.0.0.1:" in done.stdout
     assert ": waiting: " in done.stdout
     assert tidegate("bridges", "status", "weather", url).returncode == 0
@@ -118,7 +118,7 @@ def test_what_a_person_reads() -> None:
         ],
     }
     assert list(status_lines(bridge)) == [
-        "modbus meters (/dev/ttyUSB0): open, last heard 1 s ago",
+        "modbus meters (/dev/ttyUSB0): open, last received 1 s ago",
         "  counted: 12,000 answers, 3 timeouts",
         "  trouble: device 7: does not answer; asked again in 4 s",
         "  refused: 2 times, last 90 s ago: value nan",

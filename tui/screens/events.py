@@ -1,4 +1,4 @@
-"""Events: what a person would want to have been told; below it the log as it comes."""
+"""Events: what a person would want to know; below it the log as it comes."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any

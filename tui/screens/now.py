@@ -51,7 +51,7 @@ SAMPLED = ("sensors/#", 5_000)
 STEADY = 10
 """messages by which an outbox may differ and neither grows nor shrinks"""
 WELL_BELOW = 0.15
-"""the part of a gauge below which it is told in the colour of a warning"""
+"""the part of a gauge below which it has the colour of a warning"""
 FRAMED = 16
 """lines from which there is a frame around the faults"""
 CARD_YEARS = 10 * 365
@@ -150,7 +150,7 @@ class Now(View):
             self._first = 0
             words = "✔ nothing needs you"
             if self._answers_unknown():
-                words = "✔ no alarm, and uplinks are up; more is told to operators only"
+                words = "✔ no alarm, and uplinks are up; only operators see more"
             return [fitted(line((f"  {words}", "good")), cells)]
         inner = cells - 4 if height >= FRAMED else cells
         most = max(3, height // 4)

@@ -62,7 +62,7 @@ class TopicsScreen(View):
     def __init__(self, session: Any) -> None:
         super().__init__(session)
         self.table: Table[Branch] = Table(
-            self._columns(), lambda row: row.path, empty="no message heard yet"
+            self._columns(), lambda row: row.path, empty="no message yet"
         )
         self._tree = TopicTree()
         self._opened: set[str] = set()

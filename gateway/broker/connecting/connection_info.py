@@ -107,7 +107,7 @@ class ConnectionInfo:
     """The largest packet that is accepted, in bytes."""
 
     maximum_keep_alive: int | None = None
-    """Keep Alive in seconds that an MQTT 5 client is told to use instead of a longer one."""
+    """Server Keep Alive in seconds: what an MQTT 5 client uses instead of a longer one."""
 
     refusal: str | None = None
     """Why the connection exceeds a limit: its CONNECT is answered with that and 0x97."""

@@ -323,7 +323,7 @@ def _refusal(
 
     `code` is the refusal of the topic for this client, if any.
 
-    Raises ProtocolError for a QoS 0 message whose publisher must be told.
+    Raises ProtocolError for QoS 0, where only a DISCONNECT can tell the publisher.
     """
     if code is None:
         if is_valid_payload_format(publication):

@@ -45,7 +45,7 @@ class TopicAdmission:
     `TopicAdmissions.rights` decides. `durability` is the configured class of the topic, None if it
     has none. `addressee` is the client identifier of a peer to peer topic; `delayed` messages wait
     for their moment. A `special` topic is one of these, or too many subscriptions match it. It is
-    `common` if rights and route alone decide who may publish and who receives. `writer` is the
+    `common` if only rights and route decide who may publish and who receives. `writer` is the
     access that last proved the right to publish: most topics have one publisher. `remembered` is
     what is stored of the topic for queries, None if nothing is.
     """

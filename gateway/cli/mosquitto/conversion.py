@@ -165,7 +165,7 @@ class Conversion:
             made.append((heading, table))
             if table.get("host") == "0.0.0.0":  # noqa: S104 - compared
                 self.remarks.append(
-                    f'listener {table["port"]}: IPv4 alone; for IPv6 add one with host = "::"'
+                    f'listener {table["port"]}: only IPv4; for IPv6 add one with host = "::"'
                 )
         return made
 

@@ -118,11 +118,11 @@ class Listener:
         if self.authority is not None and self.needs_certificate:
             table["client_ca"] = self.authority.value
         elif self.authority is not None:
-            why = "needless: client certificates are asked for with require_certificate alone"
+            why = "needless: client certificates are only asked for with require_certificate"
             unconverted.append((self.authority, why))
         if self.proxied is not None:
             table |= {"proxy_protocol": True, "proxy_protocol_from": list(PROXIES)}
-            why = "proxy_protocol_from has this machine alone: name the addresses of your proxies"
+            why = "proxy_protocol_from has only this machine: name the addresses of your proxies"
             unconverted.append((self.proxied, why))
         if self.named is not None:
             why = (

@@ -1,4 +1,4 @@
-"""Subscriptions found by their topic filter alone: a number in a trie for each, no object."""
+"""Subscriptions found only by their topic filter: a number in a trie for each, no object."""
 
 from collections.abc import Iterable
 

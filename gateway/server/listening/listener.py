@@ -308,7 +308,7 @@ class Acceptor:
             protocol = self._make_protocol()
             SocketTransport(sock, protocol, self._sockets, self._loop).start(address)
         except Exception:
-            # the transport's border (ARCHITECTURE.md): a fault of ours ends this connection alone
+            # the transport's border (ARCHITECTURE.md): a fault of ours ends only this connection
             logger.exception("unexpected error; closing a new connection")
             self._sockets.serve(sock.fileno(), self, 0)
             sock.close()

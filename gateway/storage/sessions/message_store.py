@@ -83,7 +83,7 @@ class MessageStore:
         return 0
 
     def forget(self, row: int, size: int, *, unshared: bool) -> None:
-        """Delete a row; one that is not `unshared` only if no delivery refers to it."""
+        """Delete a row; one that is shared only if no delivery refers to it."""
         (self._gone if unshared else self._perhaps_gone).append(row)
         self._gone_bytes += ROW_OVERHEAD + size
 

@@ -209,7 +209,7 @@ class SessionJournal:
         row = span.row
         if row is None or not self.open:
             return
-        assert isinstance(row, DeliveryRow)  # noqa: S101 - whoever enqueues a span gives it no other
+        assert isinstance(row, DeliveryRow)  # noqa: S101 - only such rows are enqueued
         if self.attempts:
             for sequence in range(row.base + first, row.base + first + count):
                 self.forget_attempts(sequence)

@@ -61,8 +61,8 @@ class Inflight:
     A row that the fleet has acknowledged waits here for `settle`, which removes it from the outbox.
     A row that it refused temporarily stays in the outbox, and `refusals` has the time of the next
     attempt; if several are refused and none is accepted, nothing is sent while `held`. A batch that
-    it refused permanently is split: `again` returns its rows, which are sent alone. Messages of QoS
-    0 have negative packet identifiers, and are done when they are written.
+    it refused permanently is split: `again` returns its rows, which are sent separately. Messages
+    of QoS 0 have negative packet identifiers, and are done when they are written.
     """
 
     __slots__ = (
@@ -224,15 +224,15 @@ class Inflight:
         self._log(code, row, f"was rejected ({cause}): {problem}")
 
     def log_suspected(self, suspect: Suspect) -> None:
-        """Log a message that was alone in flight when the connection ended, the first time."""
+        """Log the first connection that ended with only this message in flight."""
         if suspect.ends == 1 and suspect.sent.rows:
-            how = f"was alone in flight when the connection ended ({suspect.end})"
+            how = f"was the only one in flight when the connection ended ({suspect.end})"
             self._log(-suspect.sent.rows[0].id, suspect.sent.rows[0], f"{how}: it is tried again")
 
     def reject_suspect(self, suspect: Suspect) -> None:
         """Reject a message that ended several connections while others passed."""
         end, sent = suspect.end, suspect.sent
-        times = f"{suspect.ends} connections ended ({end}) when it alone was in flight"
+        times = f"{suspect.ends} connections ended ({end}) when only it was in flight"
         code = CODES.get(end, ReasonCode.UNSPECIFIED_ERROR)
         if sent.own is not None:
             logger.warning("a %s message is put off: %s", sent.own.suffix, times)
@@ -295,7 +295,7 @@ class Inflight:
 
     def _rows_refused(self, rows: Sequence[OutboxRow], code: int) -> None:
         self._counters.add("tidegate/uplink/refused")
-        # One bad message must not condemn its batch: each is sent alone.
+        # One bad message must not condemn its batch: each is sent separately.
         if len(rows) > 1 and (code in LASTING or code == ReasonCode.PACKET_TOO_LARGE):
             self._separate.update(row.id for row in rows)
             self._send_again(rows)

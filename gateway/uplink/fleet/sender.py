@@ -341,7 +341,7 @@ class Sender:
         self._batch = Batch(batch.limits)
 
     def _line(self, picked: Picked, wall: int) -> bytes | None:
-        """Return the row as a line of a batch, None if it must be sent alone."""
+        """Return the row as a line of a batch, None if it must be sent separately."""
         limits = self._batch_limits
         if limits is None or self._inflight.is_separate(picked.row):
             return None

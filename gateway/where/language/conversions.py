@@ -42,7 +42,8 @@ def finite(value: float) -> float | None:
 def read_number(text: str) -> Number | None:
     """Read an optional sign and a number literal; NULL if `text` is none or would be infinite.
 
-    Digits alone are an INTEGER if that fits, else the nearest REAL. Accepts any number of digits.
+    Digits without anything else are an INTEGER if that fits, else the nearest REAL. Accepts any
+    number of digits.
     """
     match = _NUMERIC_STRING.fullmatch(text)
     if match is None:
