@@ -94,14 +94,23 @@ class AnswerFilter:
     length, or unasked answers an earlier question or none. It is removed before the client decodes,
     like noise before an answer, and `on_late` is called with the number of its device. On a serial
     line nothing in an answer names its question, so one that fits may still be late. So it is on
-    TCP if the first answer has the number 0.
+    TCP if the first answer has the number 0. There an answer for which `is_early` returns True is
+    held back: if another one follows, that is the answer.
     """
 
-    def __init__(self, framing: Framing, on_late: Callable[[int], None]) -> None:
+    def __init__(
+        self,
+        framing: Framing,
+        on_late: Callable[[int], None],
+        is_early: Callable[[], bool] = lambda: False,
+    ) -> None:
         self.numbered = None if framing.numbered else False
         """Whether answers name their questions: some devices on TCP do not. None until one does."""
         self._framing = framing
+        self.held = False
+        """Whether an answer to the question was held back."""
         self._on_late = on_late
+        self._is_early = is_early
         self._question = b""
         self._checked = 0
 
@@ -111,23 +120,37 @@ class AnswerFilter:
         `data` is everything received that it has not consumed.
         """
         if sending:
-            self._question, self._checked = data, 0
+            self._question, self._checked, self.held = data, 0, False
             return data
         if self._checked > len(data):  # the client has discarded an excess of bytes
             self._checked = 0
         while (size := self._framing.size(data[self._checked :])) is not None:
             frame = data[self._checked : self._checked + size]
-            if size and self._is_answer(frame):
+            answers = bool(size) and self._is_answer(frame)
+            if answers and not self._holds(frame):
                 self._question = b""
                 return frame
             self._checked += size or 1
-            if size:
+            if size and not answers:
                 self._on_late(self._framing.parts(frame)[1][0])
         return b""
 
     def expect_nothing(self) -> None:
         """Note that no answer is awaited any more, and that the client has cleared its buffer."""
         self._question, self._checked = b"", 0
+
+    def _holds(self, frame: bytes) -> bool:
+        """Return whether an answer is held back; a second one shows that the first was another's.
+
+        The answer to a write names what was written.
+        """
+        body = self._framing.parts(frame)[1]
+        if self.numbered or body[1] in WRITES:
+            return False
+        if self.held:
+            self._on_late(body[0])
+        self.held = self._is_early()
+        return self.held
 
     def _is_answer(self, frame: bytes) -> bool:
         if not self._question:

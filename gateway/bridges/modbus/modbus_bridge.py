@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gateway.bridges.kind import BridgeKind, FoundTable, ScanOptions
-from gateway.bridges.modbus.answer_filter import AnswerFilter, RtuFraming, TcpFraming
+from gateway.bridges.modbus.answer_filter import AnswerFilter, Framing, RtuFraming, TcpFraming
 from gateway.bridges.modbus.modbus_settings import ModbusSettings
 from gateway.bridges.modbus.register import Register, is_news
 from gateway.bridges.modbus.requests import (
@@ -72,7 +72,9 @@ class ModbusBridge:
         self._published: dict[Register, tuple[Value, float]] = {}
         self._writes: deque[tuple[Register, float]] = deque()
         self._write_asked = asyncio.Event()
-        self._filter = AnswerFilter(TcpFraming(), self._on_late_answer)
+        self._filter = self._filter_of(TcpFraming())
+        self._earliest = self._early_at = 0.0
+        """Before when no answer to the question can arrive, and when one did."""
         self._late_logged: set[int] = set()
         for register in settings.registers:
             if register.is_written:
@@ -106,11 +108,11 @@ class ModbusBridge:
         return DEAF_AFTER + 2 * quickest
 
     async def _connect(self) -> "Client":
-        self._filter = AnswerFilter(TcpFraming(), self._on_late_answer)
+        self._filter = self._filter_of(TcpFraming())
         if self._settings.is_rtu:
             from pymodbus.framer import FramerRTU
 
-            self._filter = AnswerFilter(RtuFraming(FramerRTU.compute_CRC), self._on_late_answer)
+            self._filter = self._filter_of(RtuFraming(FramerRTU.compute_CRC))
         client = make_client(self._settings, self._filter)
         # a dead device is no reason to close the connection
         client.set_max_no_responses(1_000_000_000)
@@ -122,6 +124,17 @@ class ModbusBridge:
             client.close()
             raise BridgeError(f"{self._settings.port} cannot be opened")
         return client
+
+    def _filter_of(self, framing: Framing) -> AnswerFilter:
+        return AnswerFilter(framing, self._on_late_answer, self._is_early)
+
+    def _is_early(self) -> bool:
+        """Return whether an answer that arrives now may be that to another question."""
+        now = asyncio.get_running_loop().time()
+        if now >= self._earliest:
+            return False
+        self._early_at = now
+        return True
 
     async def _poll(self, client: "Client") -> None:
         """Send the request that is due first; else wait for one or for a write."""
@@ -175,6 +188,7 @@ class ModbusBridge:
 
         loop = asyncio.get_running_loop()
         polled = loop.time()
+        self._earliest = polled + device.earliest
         sizes = request.sizes if request is not None else (WRITE_MAX, WRITE_MAX)
         client.ctx.comm_params.timeout_connect = self._settings.timeout + self._settings.line_time(
             *sizes
@@ -188,6 +202,9 @@ class ModbusBridge:
             if not client.connected:
                 self._doubt(device, request, SILENCES_OF_LOSS)
                 raise BridgeError("the connection was lost") from failure
+            if self._filter.held and request is not None:  # it was the answer, sooner than usual
+                device.quickest, request.due = self._early_at - polled, loop.time()
+                return None
             self._host.count("timeouts")
             self._miss(device, request, polled)
             return None
@@ -199,7 +216,9 @@ class ModbusBridge:
             self._miss(device, request, polled, late=False)
             return None
         self._answered = loop.time()
-        device.answered(self._answered, named=bool(self._filter.numbered))
+        device.quickest = min(device.quickest, self._answered - polled)
+        named = bool(self._filter.numbered)
+        device.answered(self._answered, named=named, listen=self._settings.timeout)
         self._host.received()
         self._host.count("refusals" if answer.isError() else "answers")
         self._note(device, "")
@@ -229,9 +248,15 @@ class ModbusBridge:
         device = next((each for each in self._devices if each.number == number), None)
         if device is None:
             return
+        now = asyncio.get_running_loop().time()
+        if device.repeats(now):
+            logger.warning(
+                "%s: device %d answers again %.2g s after an answer: it is asked less often",
+                *(self._host.title, number, now - device.answered_at),
+            )
         if device.wait and number not in self._late_logged:
             self._late_logged.add(number)
-            took = asyncio.get_running_loop().time() - device.last_request_at
+            took = now - device.last_request_at
             logger.warning(
                 "%s: device %d answers %.1f s after it was asked, too late: timeout must be longer",
                 self._host.title,
@@ -334,7 +359,7 @@ class ModbusBridge:
         if register.press is not None:
             return
         self._published.pop(register, None)
-        await asyncio.sleep(self._settings.quiet)
+        await asyncio.sleep(max(self._settings.quiet, device.pause))
         await self._read(client, device, Request([register]))
 
 

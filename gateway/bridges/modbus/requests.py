@@ -1,5 +1,6 @@
 """Groups registers into requests, and decides when each device's next request is due."""
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -29,6 +30,22 @@ REFUSED_MAX = 3_600.0
 
 LATE_MAX = 10.0
 """Seconds after which an answer on a serial line cannot arrive any more."""
+
+LISTEN_EVERY = 60.0
+"""Seconds after which a device on a serial line is left alone after an answer, for as long as one
+may take: an answer that it sends twice, or to the question before, then belongs to no question."""
+
+REPEAT_MAX = 1.0
+"""Seconds from an answer to its repetition; what comes later, another master may have asked."""
+
+FADING = 0.9
+"""The part of the pause that remains if an answer is repeated sooner: a board may be busy once."""
+
+EARLY = 0.8
+"""The part of a device's shortest time before which an answer may be that to another question."""
+
+QUICK = 0.005
+"""Seconds of an answer that is never too early."""
 
 ILLEGAL = (2, 3)
 """Exception codes that concern the request: a register that does not exist, or too many."""
@@ -160,6 +177,13 @@ class Device:
     """One value of that request, which shows whether the device answers for a part of it."""
     answers: int = 0
     """Answers so far."""
+    answered_at: float = -math.inf
+    listened_at: float = -math.inf
+    """When it was last left alone after an answer."""
+    quickest: float = math.inf
+    """The shortest time of an answer, seconds."""
+    pause: float = 0.0
+    """Seconds for which it is left alone after each answer, since it repeated one."""
 
     def next(self, now: float = 0.0) -> Request:
         """Return the request that is due first, or the one that has to be repeated."""
@@ -180,8 +204,17 @@ class Device:
         """True for a device that does not answer, or refuses a request."""
         return bool(self.trouble) or any(each.trouble for each in self.requests)
 
-    def answered(self, now: float = 0.0, *, named: bool = False) -> None:
-        """Record an answer, and that one more may arrive, unless answers name their questions."""
+    @property
+    def earliest(self) -> float:
+        """Seconds from a question before which an answer may be that to another question."""
+        early = EARLY * self.quickest
+        return early if QUICK < early < math.inf else 0.0
+
+    def answered(self, now: float = 0.0, *, named: bool = False, listen: float = 0.0) -> None:
+        """Record an answer, and that one more may arrive, unless answers name their questions.
+
+        `listen` is how long to leave the device alone now and then.
+        """
         self.answers += 1
         self.wait, self.absent_until = 0.0, 0.0
         if not named and self.late_expected and now < self.last_request_at + LATE_MAX:
@@ -189,6 +222,22 @@ class Device:
         else:
             self.late_expected = 0
         self.unanswered = None
+        if not named:
+            due = now >= self.listened_at + LISTEN_EVERY
+            self.listened_at = now if due else self.listened_at
+            wait = max(self.pause, listen if due else 0.0)
+            self.absent_until = max(self.absent_until, now + wait)
+        self.answered_at = now
+
+    def repeats(self, now: float) -> bool:
+        """Record an answer to no question; return whether it is the first one repeated."""
+        after = now - self.answered_at
+        if self.late_expected or after > REPEAT_MAX:
+            return False
+        first = not self.pause
+        self.pause = max(2 * after, FADING * self.pause)
+        self.absent_until = max(self.absent_until, now + self.pause)
+        return first
 
     def silent(self, now: float) -> None:
         """Record a missing answer: the other devices must not wait for this one repeatedly."""

@@ -6,7 +6,7 @@ from pymodbus.framer import FramerRTU
 
 from gateway.bridges.modbus.answer_filter import AnswerFilter, RtuFraming, TcpFraming, fits
 from gateway.bridges.modbus.register import Register
-from gateway.bridges.modbus.requests import LATE_MAX, plan
+from gateway.bridges.modbus.requests import LATE_MAX, LISTEN_EVERY, QUICK, REPEAT_MAX, plan
 from tests.bridges.modbus.slaves import framed
 from tests.support.table import table
 
@@ -151,3 +151,36 @@ def test_a_device_that_was_away_for_long_owes_nothing() -> None:
     device.expect_late(None, 50.0)
     device.expect_late(None, 50.0 + LATE_MAX + 1)
     assert (device.late_expected, device.unanswered) == (1, None)
+
+
+def test_an_early_answer_is_held_back_until_another_one_follows() -> None:
+    early, late = [True, True, False], list[int]()
+    framing = RtuFraming(FramerRTU.compute_CRC)
+    answers = AnswerFilter(framing, late.append, lambda: early.pop(0))
+    first, second = framed(1, b"\x03\x02\0\1"), framed(1, b"\x03\x02\0\2")
+    question = framed(1, b"\x03\x00\x0a\x00\x01")
+    answers(True, question)
+    assert (answers(False, first), answers.held) == (b"", True)
+    answers(True, question)
+    assert (answers(False, first), answers.held) == (b"", True)
+    assert (answers(False, first + second), late) == (second, [1])
+    answers(True, written := framed(1, WRITE[1:]))
+    assert answers(False, written) == written  # it names what was written
+
+
+def test_a_device_that_repeats_an_answer_is_left_alone_after_each() -> None:
+    (device,) = plan([Register(10, "a")])
+    device.answered(0.0, listen=0.5)
+    assert device.absent_until == 0.5
+    assert not device.repeats(REPEAT_MAX + 0.1)
+    assert device.repeats(0.25)
+    device.answered(1.0, listen=0.5)
+    assert device.absent_until == 1.5
+    assert not device.repeats(1.125)
+    assert device.pause == 0.45
+    device.answered(LISTEN_EVERY, listen=0.5)
+    assert device.absent_until == LISTEN_EVERY + 0.5
+    device.quickest = 1.0
+    assert device.earliest == 0.8
+    device.quickest = QUICK
+    assert device.earliest == 0.0

@@ -244,6 +244,32 @@ async def test_a_late_answer_is_never_another_registers(
     assert len(told(caplog, "too late: timeout must be longer")) <= 1
 
 
+@pytest.mark.parametrize("again", [0.03, 0.15])
+async def test_a_repeated_answer_is_never_another_registers(
+    gateway: Gateway, caplog: pytest.LogCaptureFixture, again: float
+) -> None:
+    slave = Slave()
+    loop = asyncio.get_running_loop()
+    sent: list[asyncio.TimerHandle] = []
+
+    def hear(request: bytes) -> None:
+        answer = framed(1, slave.answer(request[1:-2]))
+        sent.extend(loop.call_later(0.05 + late, line.send, answer) for late in (0.0, again))
+
+    line = RtuLine(hear)
+    registers = [Register(address, f"q{address}", interval=0.1) for address in (10, 20, 30)]
+    settings: dict[str, Any] = {"timeout": 0.4, "parity": "none"}
+    async with bridging(gateway, line.path, registers, **settings):
+        await until(lambda: len(gateway.broker.messages) >= 6, 40)
+    for each in sent:
+        each.cancel()
+    line.close()
+    assert found(gateway) == {"q10": 10, "q20": 20, "q30": 30}
+    values = {(topic, each["value"]) for topic, each in gateway.broker.readings}
+    assert len(values) == 3
+    assert len(told(caplog, "answers again")) == 1
+
+
 @pytest.mark.parametrize("piece", [1, 3, 200])
 async def test_what_does_not_answer_the_question_is_dropped(gateway: Gateway, piece: int) -> None:
     slave = Slave()
