@@ -68,14 +68,14 @@ def run(folder: Path, nodes: int, rate: int, seconds: int) -> str:
     delays: list[float] = []
     client = subscribed(gateway.port, delays)
     go = multiprocessing.Event()
-    told: multiprocessing.Queue[tuple[int, int]] = multiprocessing.Queue()
+    reported: multiprocessing.Queue[tuple[int, int]] = multiprocessing.Queue()
     masters = [master for master, _ in ends]
-    sender = multiprocessing.Process(target=send, args=(masters, rate, seconds, go, told))
+    sender = multiprocessing.Process(target=send, args=(masters, rate, seconds, go, reported))
     sender.start()
     assert gateway.process is not None
     before, started = processor_seconds(gateway.process.pid), time.monotonic()
     go.set()
-    sent, acknowledged = told.get()
+    sent, acknowledged = reported.get()
     took = time.monotonic() - started
     used = processor_seconds(gateway.process.pid) - before
     sender.join()
@@ -111,7 +111,7 @@ def send(
     rate: int,
     seconds: int,
     go: Event,
-    told: "multiprocessing.Queue[tuple[int, int]]",
+    reported: "multiprocessing.Queue[tuple[int, int]]",
 ) -> None:
     """Write a frame of each node in turn at the rate; tell how many were sent and acknowledged."""
     for master in masters:
@@ -131,7 +131,7 @@ def send(
     while zeros < 2 * sent and time.monotonic() < deadline:
         zeros += sum(map(heard, masters))
         time.sleep(0.01)
-    told.put((sent, zeros // 2))
+    reported.put((sent, zeros // 2))
 
 
 def heard(master: int) -> int:

@@ -67,17 +67,17 @@ def test_what_is_missing_is_told_once_with_the_way_to_get_it(project: Path) -> N
         folders if line.startswith("SYSTEM_FOLDERS") else line for line in text.splitlines(True)
     ]
     support.write_text("".join(lines))
-    told = [
+    reported = [
         "mosquitto is missing: 3 tests left out; get it with: sudo apt-get install mosquitto",
         "not on a Tuesday: 1 test left out",
         "systemd-analyze is missing: 1 test left out; get it with: sudo apt-get install systemd",
         "with a target of its own: 1 test left out; run: make deep",
     ]
-    assert run(project, "/nowhere") == (0, told)
+    assert run(project, "/nowhere") == (0, reported)
     demanded = "TIDEGATE_TESTS=all: nothing may be left out that can be installed"
-    assert run(project, "/nowhere", "all") == (1, [*told, demanded])
-    assert run(project, "/nowhere", "all", "-n", "2") == (1, [*told, demanded])
-    assert run(project, "/nowhere", "all", "-k", "test_for_hours") == (0, told[-1:])
+    assert run(project, "/nowhere", "all") == (1, [*reported, demanded])
+    assert run(project, "/nowhere", "all", "-n", "2") == (1, [*reported, demanded])
+    assert run(project, "/nowhere", "all", "-k", "test_for_hours") == (0, reported[-1:])
 
 
 def test_what_a_machine_does_not_allow_is_told_apart() -> None:

@@ -265,9 +265,9 @@ def test_the_version_comes_from_the_tag_and_the_commits_since(
     assert wheel_of(project) == ["0.1.dev0", "0.1.dev0"]  # files alone
     repository = Repository(project)
     commit = repository.commit()
-    version, *told = wheel_of(project)
+    version, *reported = wheel_of(project)
     assert version.startswith(f"0.1.dev1+g{commit[:8]}")
-    assert told == [version, commit]
+    assert reported == [version, commit]
     repository.git("tag", "v1.2.0")
     assert wheel_of(project) == ["1.2.0", "1.2.0", commit]
 

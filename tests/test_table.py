@@ -36,8 +36,8 @@ def test_each_case_that_fails_is_named_and_the_others_run(tmp_path: Path) -> Non
     command = [sys.executable, "-m", "pytest", "-q", "-c", str(root / "pyproject.toml")]
     command += ["-p", "no:cacheprovider", f"--rootdir={root}", str(file)]
     done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
-    told = [line.split(" ")[0] for line in done.stdout.splitlines() if "FAILED" in line]
-    assert sorted(told) == ["FAILED", "FAILED", "SUBFAILED[b]", "SUBFAILED[rising-1]"], done.stdout
+    found = [line.split(" ")[0] for line in done.stdout.splitlines() if "FAILED" in line]
+    assert sorted(found) == ["FAILED", "FAILED", "SUBFAILED[b]", "SUBFAILED[rising-1]"], done.stdout
     assert "1 passed" in done.stdout
 
 

@@ -66,9 +66,9 @@ def as_toml(suggestions: list[Suggestion]) -> str:
     for each in suggestions:
         found = each.found
         saved = 1 - found["sent"] / found["rows"] if found["rows"] else 0.0
-        told = "" if found["largest_error"] is None else f", largest error {error_words(found)}"
+        largest = "" if found["largest_error"] is None else f", largest error {error_words(found)}"
         parts.append(
-            f"# {found['sent']:,} of {found['rows']:,} messages: {saved:.0%} saved{told}\n"
+            f"# {found['sent']:,} of {found['rows']:,} messages: {saved:.0%} saved{largest}\n"
             f"[[uplink.rule]]\ntopic = {_quoted(each.topic)}\n"
             f"where = {_quoted(each.rule)}\n"
         )

@@ -233,7 +233,7 @@ class Collector:
         self._bytes = 0
 
     def _pause(self, trouble: str, *, again: bool = False) -> None:
-        """Wait before another try; the trouble was told already if it is there `again`."""
+        """Wait before another try; the trouble was reported already if it is there `again`."""
         if not again:
             self._say(f"{trouble}; trying again")
         time.sleep(RETRY_SECONDS)

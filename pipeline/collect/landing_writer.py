@@ -92,7 +92,7 @@ def _rename(temporary: Path, path: Path) -> Path:
 def _by_place(messages: list[Landed]) -> dict[tuple[str, str], list[bytes]]:
     found: dict[tuple[str, str], list[bytes]] = {}
     for landed in messages:
-        for gateway, kind, line in landed.told:
+        for gateway, kind, line in landed.reports:
             found.setdefault((gateway, kind), []).append(line)
     return found
 

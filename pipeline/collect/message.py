@@ -29,7 +29,7 @@ class Landed:
     """The fields of records, in the order of columns.RECORD."""
     faults: list[bytes] = field(default_factory=list)
     """JSON lines that are no records; the pipeline says why."""
-    told: list[tuple[str, str, bytes]] = field(default_factory=list)
+    reports: list[tuple[str, str, bytes]] = field(default_factory=list)
     """Gateway, `ledger` or `clock`, and the line."""
 
 
@@ -44,7 +44,7 @@ def read_message(message: MQTTMessage, prefix: str, received: int) -> Landed:
     if _GATEWAY.fullmatch(gateway) is None:
         return Landed(faults=[_line(_unread(gateway, message.topic, payload, received))])
     if kind in ("ledger", "clock"):
-        return Landed(told=[(gateway, kind, payload.replace(b"\n", b" "))])
+        return Landed(reports=[(gateway, kind, payload.replace(b"\n", b" "))])
     if kind == "batch":
         try:
             records = read_batch(payload, gateway, received)

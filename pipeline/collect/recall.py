@@ -153,9 +153,9 @@ class Recall:
                 del self._gateways[gateway]
 
     def _fail(self, wanted: Wanted, why: str) -> None:
-        told = printable(f"{wanted}: {why}")
-        self.done.failed.append(told)
-        self._say(told)
+        failure = printable(f"{wanted}: {why}")
+        self.done.failed.append(failure)
+        self._say(failure)
 
 
 def _id(wanted: Wanted) -> str:

@@ -17,10 +17,10 @@ def add_ledger(commands: Any) -> None:
     """Add the command to the parser's sub-commands."""
     ledger = commands.add_parser("ledger", help="say what is missing, from whom, when and why")
     add_tables(ledger)
-    ledger.add_argument("--gateway", metavar="ID", help="this gateway alone")
+    ledger.add_argument("--gateway", metavar="ID", help="only this gateway")
     ledger.add_argument("--all", action="store_true", help="also what a rule or policy took out")
     ledger.add_argument(
-        "--strict", action="store_true", help="what has not been told yet is missing, too"
+        "--strict", action="store_true", help="what has not been reported yet is missing, too"
     )
     ledger.add_argument("--json", action="store_true", help="print one JSON object")
     ledger.add_argument(

@@ -116,10 +116,10 @@ def _sums(streams: list[dict[str, Any]]) -> Iterator[str]:
     """Yield a line for each of the streams that a ledger told of, or that have gaps."""
     from pipeline.ledger.report import sum_line
 
-    told = [stream for stream in streams if stream["emitted"] != stream["delivered"]]
-    yield from (sum_line(stream) for stream in told[:STREAMS_SHOWN])
-    if len(told) > STREAMS_SHOWN:
-        yield f"and {len(told) - STREAMS_SHOWN:,} more: `tidegate-pipeline ledger` tells all"
+    incomplete = [stream for stream in streams if stream["emitted"] != stream["delivered"]]
+    yield from (sum_line(stream) for stream in incomplete[:STREAMS_SHOWN])
+    if len(incomplete) > STREAMS_SHOWN:
+        yield f"and {len(incomplete) - STREAMS_SHOWN:,} more: `tidegate-pipeline ledger` tells all"
 
 
 def _as_table(totals: "Totals") -> str:

@@ -144,9 +144,9 @@ def _wrong_row(row: dict[str, Any], name: str, line: int) -> dict[str, object]:
     if "properties" in as_json:
         as_json["properties"] = [[pair["name"], pair["value"]] for pair in row["properties"]]
     values, fault = read_fields(as_json)
-    told = fault or (reasons.FIELD_INVALID, "a value has another form")
+    reason = fault or (reasons.FIELD_INVALID, "a value has another form")
     kept = dict(zip(names(RECORD), values, strict=True))
-    return kept | {"landing_file": name, "line": line, "reason": told[0], "detail": told[1]}
+    return kept | {"landing_file": name, "line": line, "reason": reason[0], "detail": reason[1]}
 
 
 def _fault(name: str, error: Exception) -> pa.RecordBatch:

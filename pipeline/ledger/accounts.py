@@ -1,4 +1,4 @@
-"""The numbers of each stream, each with the first outcome that its gateway told."""
+"""The numbers of each stream, each with the first outcome that its gateway reported."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pipeline.ledger.entry import OUTCOMES, Entry, Range, counts_of
-from pipeline.ledger.files import Told, in_order, ledger_files, read_ledger
+from pipeline.ledger.files import LedgerLine, in_order, ledger_files, read_ledger
 from pipeline.ledger.spans import Spans, holes
 
 Key = tuple[str, str, str]
@@ -25,7 +25,7 @@ class Account:
     outcomes: Counter[str] = field(default_factory=Counter)
     ended: int | None = None
     """The last number that was on disk when the epoch had ended, None if it may go on."""
-    told: Spans[Range] = field(default_factory=Spans)
+    reported: Spans[Range] = field(default_factory=Spans)
     """What the ledger says of each number."""
     several: dict[tuple[int, int], dict[str, int]] = field(default_factory=dict)
     """The counts by outcome of ranges whose numbers do not have one each."""
@@ -36,24 +36,26 @@ class Account:
         return self.last - sum(self.outcomes.values())
 
     def __str__(self) -> str:
-        told = " + ".join(
+        parts = " + ".join(
             f"{outcome} {self.outcomes[outcome]:,}"
             for outcome in OUTCOMES
             if self.outcomes[outcome]
         )
-        return f"{'/'.join(self.key)}: {told or '0'} = last {self.last:,}, missing {self.missing:,}"
+        return (
+            f"{'/'.join(self.key)}: {parts or '0'} = last {self.last:,}, missing {self.missing:,}"
+        )
 
-    def add(self, told: Range) -> None:
-        """Take what was told of a range; what was told before of its numbers holds."""
-        self.last = max(self.last, told.last)
-        known = self.told.overlapping(told.first, told.last)
-        free = holes(known, told.first, told.last)
-        outcomes = _outcomes(told, free, bool(known))
+    def add(self, reported: Range) -> None:
+        """Add a range; what was reported before of its numbers stays."""
+        self.last = max(self.last, reported.last)
+        known = self.reported.overlapping(reported.first, reported.last)
+        free = holes(known, reported.first, reported.last)
+        outcomes = _outcomes(reported, free, bool(known))
         if len(outcomes) > 1:
-            self.several[told.first, told.last] = dict(outcomes)
+            self.several[reported.first, reported.last] = dict(outcomes)
         self.outcomes += outcomes
         for first, last in free:
-            self.told.put(first, last, told)
+            self.reported.put(first, last, reported)
 
 
 def accounts(landing: Path) -> list[Account]:
@@ -62,10 +64,10 @@ def accounts(landing: Path) -> list[Account]:
     Lines that are no entry (docs/ledger-entry.schema.json) are passed over.
     """
     lines = read_ledger(landing, ledger_files(landing))
-    return accounts_of(told for told in lines if isinstance(told, Told))
+    return accounts_of(reported for reported in lines if isinstance(reported, LedgerLine))
 
 
-def accounts_of(told: Iterable[Told], keys: Iterable[Key] = ()) -> list[Account]:
+def accounts_of(reported: Iterable[LedgerLine], keys: Iterable[Key] = ()) -> list[Account]:
     """Return an account for each of `keys`, and for each stream of which the entries name a number.
 
     A stream that the start behind its epoch does not name had no number on disk. Of several
@@ -74,7 +76,7 @@ def accounts_of(told: Iterable[Told], keys: Iterable[Key] = ()) -> list[Account]
     wanted = set(keys)
     found = {key: Account(key) for key in wanted}
     ends: dict[tuple[str, str], dict[str, int]] = {}
-    for each in in_order(told):
+    for each in in_order(reported):
         _add(found, each.gateway_id, each.entry)
         if each.entry.previous is not None:
             epoch, last = each.entry.previous
@@ -90,8 +92,8 @@ def accounts_of(told: Iterable[Told], keys: Iterable[Key] = ()) -> list[Account]
 def _add(found: dict[Key, Account], gateway: str, entry: Entry) -> None:
     key = (gateway, entry.epoch, entry.stream)
     account = found.setdefault(key, Account(key))
-    for told in entry.ranges:
-        account.add(told)
+    for reported in entry.ranges:
+        account.add(reported)
     if entry.previous is not None:
         epoch, last = entry.previous
         for stream, number in last.items():
@@ -100,12 +102,12 @@ def _add(found: dict[Key, Account], gateway: str, entry: Entry) -> None:
             account.last = max(account.last, number)
 
 
-def _outcomes(told: Range, free: list[tuple[int, int]], partly: bool) -> Counter[str]:
-    """Count the numbers that nothing was told of before.
+def _outcomes(reported: Range, free: list[tuple[int, int]], partly: bool) -> Counter[str]:
+    """Count the numbers that were not reported before.
 
     A range of several outcomes does not say which number had which, so its counts stand only
     where all of its numbers are new.
     """
     numbers = sum(last - first + 1 for first, last in free)
-    several = None if partly else counts_of(told.cause, numbers)
-    return Counter(several or {told.outcome: numbers})
+    several = None if partly else counts_of(reported.cause, numbers)
+    return Counter(several or {reported.outcome: numbers})

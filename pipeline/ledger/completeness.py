@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from pipeline.ledger.accounts import Account, Key
-from pipeline.ledger.entry import OUTCOMES as TOLD
+from pipeline.ledger.entry import OUTCOMES as REPORTED
 from pipeline.ledger.spans import holes
 from pipeline.tables.islands import Island
 
@@ -16,7 +16,7 @@ NOT_TOLD = "not_told"
 """Neither came the number nor a word of the ledger on it: it may still wait at the gateway."""
 UNRECORDED = "unrecorded"
 """The gateway ended without a stop before a number was on its disk: nobody will tell of it."""
-OUTCOMES = (*TOLD, MISSING, NOT_TOLD, UNRECORDED)
+OUTCOMES = (*REPORTED, MISSING, NOT_TOLD, UNRECORDED)
 BAD = (MISSING, "lost")
 """What must not happen to a message that was acknowledged."""
 
@@ -46,12 +46,12 @@ class Stream:
 
     def __str__(self) -> str:
         words = {NOT_TOLD: "not told yet"}
-        told = " + ".join(
+        parts = " + ".join(
             f"{words.get(name, name)} {self.outcomes[name]:,}"
             for name in OUTCOMES
             if self.outcomes[name]
         )
-        return f"{'/'.join(self.key)}: {told or '0'} = emitted {self.emitted:,}"
+        return f"{'/'.join(self.key)}: {parts or '0'} = emitted {self.emitted:,}"
 
 
 def compare(account: Account, arrived: Iterable[Island]) -> Stream:
@@ -69,7 +69,7 @@ def compare(account: Account, arrived: Iterable[Island]) -> Stream:
     several = {span: Counter(counts) for span, counts in account.several.items()}
     for first, last in holes(ranges, 1, emitted):
         around = ends.get(first - 1), begins.get(last + 1)
-        for low, high, outcome, cause in _told(account, first, last):
+        for low, high, outcome, cause in _unarrived(account, first, last):
             stream.outcomes.update(_counts(several, low, high, outcome))
             stream.gaps.append(Gap(*account.key, low, high, outcome, cause, *around))
     return stream
@@ -95,19 +95,19 @@ def _counts(
     return +counts
 
 
-def _told(account: Account, first: int, last: int) -> list[tuple[int, int, str, str]]:
+def _unarrived(account: Account, first: int, last: int) -> list[tuple[int, int, str, str]]:
     """Return what the ledger says of numbers that did not arrive, in rising order."""
-    known = account.told.overlapping(first, last)
+    known = account.reported.overlapping(first, last)
     parts = []
     for low, high in holes(known, first, last):
-        parts += _untold(account.ended, low, high)
-    for low, high, told in known:
-        outcome = MISSING if told.outcome == "delivered" else told.outcome
-        parts.append((max(low, first), min(high, last), outcome, told.cause))
+        parts += _unreported(account.ended, low, high)
+    for low, high, each in known:
+        outcome = MISSING if each.outcome == "delivered" else each.outcome
+        parts.append((max(low, first), min(high, last), outcome, each.cause))
     return sorted(parts)
 
 
-def _untold(ended: int | None, low: int, high: int) -> list[tuple[int, int, str, str]]:
+def _unreported(ended: int | None, low: int, high: int) -> list[tuple[int, int, str, str]]:
     """Return what is to be said of numbers without a word; what was on disk has one to come."""
     if ended is None or high <= ended:
         return [(low, high, NOT_TOLD, "")]

@@ -8,7 +8,7 @@ from pipeline.landing.lines import read_lines
 from pipeline.ledger.entry import Entry, EntryError, read_entry
 
 
-class Told(NamedTuple):
+class LedgerLine(NamedTuple):
     """An entry, whose it is and where it stands."""
 
     gateway_id: str
@@ -35,7 +35,7 @@ def ledger_files(landing: Path) -> list[str]:
     return sorted(path.relative_to(landing).as_posix() for path in found if path.is_file())
 
 
-def read_ledger(landing: Path, files: Iterable[str]) -> Iterator[Told | Fault]:
+def read_ledger(landing: Path, files: Iterable[str]) -> Iterator[LedgerLine | Fault]:
     """Yield what each line of the files says; blank lines are passed over."""
     for name in files:
         gateway, epoch, order = place_of(name)
@@ -48,7 +48,7 @@ def read_ledger(landing: Path, files: Iterable[str]) -> Iterator[Told | Fault]:
                 except EntryError as error:
                     yield Fault(name, line.number, str(error))
                     continue
-                yield Told(gateway, epoch, order, line.number, entry)
+                yield LedgerLine(gateway, epoch, order, line.number, entry)
 
 
 def place_of(name: str) -> tuple[str, str, int]:
@@ -59,13 +59,13 @@ def place_of(name: str) -> tuple[str, str, int]:
     return gateway, epoch, int(number) if known else 0
 
 
-def in_order(told: Iterable[Told]) -> list[Told]:
+def in_order(lines: Iterable[LedgerLine]) -> list[LedgerLine]:
     """Return the entries as they were written: by start, number of the file, and line.
 
     A file belongs to the start of its name; which start that was is what entries of the same
     epoch say. A start that nobody numbers stands behind the others.
     """
-    listed = list(told)
+    listed = list(lines)
     starts = {
         (each.gateway_id, each.entry.epoch): each.entry.start
         for each in listed
@@ -73,7 +73,7 @@ def in_order(told: Iterable[Told]) -> list[Told]:
     }
     unknown = max(starts.values(), default=0) + 1
 
-    def place(each: Told) -> tuple[str, int, str, int, int]:
+    def place(each: LedgerLine) -> tuple[str, int, str, int, int]:
         start = each.file_start or starts.get((each.gateway_id, each.file_epoch))
         return each.gateway_id, start or unknown, each.file_epoch, each.file_number, each.line
 

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from pipeline.ledger.accounts import Key, accounts_of
 from pipeline.ledger.completeness import OUTCOMES, Stream, compare
 from pipeline.ledger.entry import Entry, Range
-from pipeline.ledger.files import Told, place_of
+from pipeline.ledger.files import LedgerLine, place_of
 from pipeline.tables import delta, islands
 from pipeline.tables.columns import GAPS, STREAMS, Columns, arrow_schema
 from pipeline.tables.islands import Island
@@ -63,7 +63,8 @@ def _compared(
     for island in islands.each(islands.of_epochs(known, epochs)):
         arrived.setdefault(island[:3], []).append(island)
     accounts = {
-        account.key: account for account in accounts_of(_told(root, epochs, starts), arrived)
+        account.key: account
+        for account in accounts_of(_ledger_lines(root, epochs, starts), arrived)
     }
     asked = set(accounts) if touched is None else touched & set(accounts)
     return [compare(accounts[key], arrived.get(key, ())) for key in sorted(asked)]
@@ -78,7 +79,7 @@ def _row(stream: Stream, newest: dict[str, int | None]) -> dict[str, object]:
     )
 
 
-def _told(root: Path, epochs: pa.Array, starts: Starts) -> Iterable[Told]:
+def _ledger_lines(root: Path, epochs: pa.Array, starts: Starts) -> Iterable[LedgerLine]:
     """Yield what the table `ledger` says of these epochs, as entries of one range each."""
     for row in delta.read(root / "ledger", filters=pc.field("epoch").isin(epochs)).to_pylist():
         gateway, epoch, number = place_of(row["landing_file"])
@@ -90,7 +91,7 @@ def _told(root: Path, epochs: pa.Array, starts: Starts) -> Iterable[Told]:
             previous = (row["epoch"], {row["stream"]: row["last"]})
         start = starts.get((gateway, epoch))
         entry = Entry(row["epoch"], row["start"], row["stream"], ranges, previous)
-        yield Told(row["gateway_id"], epoch, number, row["line"], entry, start)
+        yield LedgerLine(row["gateway_id"], epoch, number, row["line"], entry, start)
 
 
 def _starts(root: Path) -> Starts:

@@ -13,7 +13,7 @@ from pipeline.printable import printable
 from pipeline.tables import delta
 
 GAPS_SHOWN = 100
-"""Gaps that are told one by one; of more the number is told."""
+"""Gaps that are listed one by one; of further ones only the number."""
 
 Row = dict[str, Any]
 
@@ -24,7 +24,7 @@ WHY = {
     "expired": "too old before they could be sent ({cause})",
     "rejected": "the fleet's broker refused them ({cause})",
     "filtered": "no rule took them ({cause})",
-    NOT_TOLD: "the gateway has not told yet: they may still wait there",
+    NOT_TOLD: "the gateway has not reported yet: they may still wait there",
     UNRECORDED: "nothing is known of them, and nothing was promised: {cause}",
 }
 
@@ -47,20 +47,20 @@ def read_boards(root: Path, gateway: str | None = None) -> list[Row]:
 
 
 def complete(streams: Iterable[Row], *, strict: bool) -> bool:
-    """Say whether nothing is missing or lost, and with `strict` that all has been told."""
+    """Say whether nothing is missing or lost, and with `strict` that all has been reported."""
     bad = (*BAD, NOT_TOLD) if strict else BAD
     return not any(stream[outcome] for stream in streams for outcome in bad)
 
 
 def sum_line(stream: Row) -> str:
     """Return a stream's numbers by outcome as one line."""
-    told = " + ".join(
-        f"{outcome.replace('not_told', 'not told yet')} {stream[outcome]:,}"
+    parts = " + ".join(
+        f"{outcome.replace('not_told', 'not parts yet')} {stream[outcome]:,}"
         for outcome in OUTCOMES
         if stream[outcome]
     )
     name = f"{stream['gateway']}/{stream['epoch']}/{stream['stream']}"
-    return f"{name}: {told or '0'} = emitted {stream['emitted']:,}"
+    return f"{name}: {parts or '0'} = emitted {stream['emitted']:,}"
 
 
 def lines(
@@ -77,12 +77,12 @@ def lines(
         yield _gap_line(gap)
     if len(shown) > GAPS_SHOWN:
         yield f"and {len(shown) - GAPS_SHOWN:,} more gaps"
-    told = " + ".join(
+    parts = " + ".join(
         f"{name.replace('_', ' ')} {total[name]:,}" for name in OUTCOMES if total[name]
     )
     gateways = len({stream["gateway"] for stream in streams})
     yield f"{gateways:,} gateways, {len(streams):,} streams"
-    yield f"{told or '0'} = emitted {total['emitted']:,}"
+    yield f"{parts or '0'} = emitted {total['emitted']:,}"
     bad = sum(total[outcome] for outcome in BAD)
     if bad:
         yield f"NOT COMPLETE: {bad:,} numbers are missing or lost"

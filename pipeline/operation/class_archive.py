@@ -47,7 +47,7 @@ class ClassArchive(NamedTuple):
             java.wait(SECONDS)
             _put_in_place(self.written)
         except (OSError, TimeoutExpired, KeyboardInterrupt):
-            return  # the result was told; the next run clears what is there
+            return  # the result was printed; the next run clears what is there
         finally:
             os.close(self.lock)
 
@@ -68,7 +68,7 @@ def class_archive(cache: Path | None, java: str, *, write: bool) -> ClassArchive
 
 
 def _can_archive(cache: Path, java: str) -> bool:
-    """Say whether this Java makes archives, and nobody has told it of another one."""
+    """Say whether this Java makes archives and was given no other one."""
     said = " ".join(os.environ.get(name, "") for name in _OPTIONS)
     own = "Archive" in said or "Xshare" in said
     base = _home(java) / "lib" / "server" / "classes.jsa"
@@ -85,11 +85,11 @@ def _key(java: str) -> str:
     spark = Path(_find_spark_home()).resolve()
     parts = [home / "lib" / "modules", home / "lib" / "server" / "libjvm.so"]
     parts += sorted((spark / "jars").glob("*.jar"))
-    told = [str(home), str(spark), os.environ.get("SPARK_CONF_DIR", "")]
+    facts = [str(home), str(spark), os.environ.get("SPARK_CONF_DIR", "")]
     for part in parts:
         found = part.stat()
-        told.append(f"{part.name} {found.st_size} {found.st_mtime_ns}")
-    return hashlib.sha256("\n".join(told).encode()).hexdigest()[:16]
+        facts.append(f"{part.name} {found.st_size} {found.st_mtime_ns}")
+    return hashlib.sha256("\n".join(facts).encode()).hexdigest()[:16]
 
 
 def _is_whole(file: Path) -> bool:

@@ -10,7 +10,7 @@ Watch = Callable[[str, int, int], None]
 
 @contextmanager
 def bars() -> Iterator[Watch]:
-    """Show the steps that are told while this lasts, if stderr is a terminal; they vanish then."""
+    """Show the reported steps while this lasts, if stderr is a terminal; they vanish then."""
     if not sys.stderr.isatty():
         yield lambda _step, _done, _whole: None
         return

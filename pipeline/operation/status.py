@@ -19,14 +19,14 @@ from pipeline.tables.on_disk import IN_BATCHES, IN_DELTA
 
 HOUR_SECONDS = 3_600
 LACKING = ("missing", "lost", "not_told")
-"""The outcomes of numbers that are told by gateway."""
+"""The outcomes of numbers that are listed by gateway."""
 HABIT_DAYS = 14
 SILENT_TIMES = 3
 """So many times its usual longest silence of a day makes a gateway a silent one ..."""
 SILENT_SECONDS = 300.0
 """... if it is longer than this."""
 GATEWAYS_SHOWN = 20
-"""Gateways that are told one by one, those in trouble first; of more the number is told."""
+"""Gateways that are listed one by one, those in trouble first; of further ones only the number."""
 
 GATEWAY_METRICS = (
     ("gateway_lag_seconds", "Age of a gateway's newest event.", "lag_seconds"),
@@ -103,11 +103,11 @@ def _gateway_lines(gateways: dict[str, Figures]) -> Iterator[str]:
         if each["silent"] or each["missing"] or each["lost"]
     }
     for name, each in list(troubled.items())[:GATEWAYS_SHOWN]:
-        told = [f"{each[outcome]:,} {outcome}" for outcome in ("missing", "lost") if each[outcome]]
+        parts = [f"{each[outcome]:,} {outcome}" for outcome in ("missing", "lost") if each[outcome]]
         if each["silent"]:
             usual = each["usual_silence_seconds"]
-            told.append(f"silent for {each['lag_seconds']:,.0f} s, usually {usual:,.0f} s at most")
-        yield f"  {printable(name)}: {', '.join(told)}"
+            parts.append(f"silent for {each['lag_seconds']:,.0f} s, usually {usual:,.0f} s at most")
+        yield f"  {printable(name)}: {', '.join(parts)}"
     if len(troubled) > GATEWAYS_SHOWN:
         yield f"  and {len(troubled) - GATEWAYS_SHOWN:,} more gateways"
 

@@ -50,7 +50,7 @@ def _write(root: Path, temporary: Path) -> list[str]:
         for table, schema, files in _tables(root):
             database.execute(f'CREATE VIEW views."{table}" AS {_select(database, schema, files)}')
             shown.append(table)
-        database.execute("CHECKPOINT views")  # a disk that is full is not told at the end
+        database.execute("CHECKPOINT views")  # a full disk raises nothing at the end
     return shown
 
 

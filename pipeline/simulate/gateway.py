@@ -60,7 +60,7 @@ class Gateway:
         """What waited when each start's backup was made, in the order of the starts."""
         self._waiting: list[Record] = []
         self._unnamed = 0
-        """The last numbers of the start before, which the next start alone names."""
+        """The last numbers of the start before, which only the next start names."""
 
     def live(self, days: int, rows: int) -> Landed:
         """Return what it lands in so many days of so many messages each."""

@@ -23,7 +23,7 @@ _SAID = re.compile("<Code>(.*?)</Code>.*?<Message>(.*?)</Message>", re.DOTALL)
 _CAUSED_BY = "↳"
 _CHUNK = 8 * 1024 * 1024
 _RETRIES = {"max_retries": "5"}
-"""So that one is told within seconds of a store that is away; ten can take minutes."""
+"""So that a store that is away is reported within seconds; ten can take minutes."""
 
 
 class LocalFile(NamedTuple):

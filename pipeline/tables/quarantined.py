@@ -14,7 +14,7 @@ COLUMNS = ["gateway_id", "received", "reason", "landing_file"]
 
 
 class Quarantined(NamedTuple):
-    """A row of the quarantine; `gateway` and `day` as far as they can be told."""
+    """A row of the quarantine; `gateway` and `day` as far as they are known."""
 
     gateway: str | None
     day: date | None

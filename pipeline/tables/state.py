@@ -58,7 +58,7 @@ class Commit:
     dates: tuple[str, ...]
     """Dates of silver's new rows, `` for those without one, and of the quarantine's."""
     streams: tuple[tuple[str, str, str], ...] = ()
-    """Streams of which the ledger told something new."""
+    """Streams of which the ledger has something new."""
     epochs: tuple[tuple[str, str], ...] = ()
     """Gateways and epochs of which clock records came."""
 

@@ -109,7 +109,7 @@ def test_what_tells_a_board_is_hashed(this_board: Board) -> None:
 
 @pytest.mark.uncovered
 @pytest.mark.parametrize(
-    ("there", "told"),
+    ("there", "expected"),
     [
         (("one", "5f"), ""),
         (("two", "5f"), "(machine id differ)"),
@@ -121,15 +121,15 @@ def test_what_tells_a_board_is_hashed(this_board: Board) -> None:
     ],
 )
 async def test_another_board_is_told(
-    tmp_path: Path, this_board: Board, there: tuple[str, str], told: str
+    tmp_path: Path, this_board: Board, there: tuple[str, str], expected: str
 ) -> None:
     data = tmp_path / "data"
     this_board.become("one", "5f")
     assert MOVED not in await alarms_of(data)
     this_board.become(*there)
     text = (await alarms_of(data)).get(MOVED, "")
-    assert told in text
-    assert bool(text) == bool(told)
+    assert expected in text
+    assert bool(text) == bool(expected)
     this_board.become("one", "5f")
     assert MOVED not in await alarms_of(data)  # nobody has confirmed the other one
 

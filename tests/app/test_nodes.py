@@ -38,14 +38,14 @@ class Lender:
 
 @pytest.mark.parametrize("port", ["topic://nodes/n1", "usb:1234:5678", "/dev/ttyOTHERS"])
 async def test_a_node_at_no_cable_is_not_updated(port: str) -> None:
-    told = await update_node(port, Lender(has=False).lend)
-    assert told == f"{port}: the node is at no cable of this gateway"
+    reported = await update_node(port, Lender(has=False).lend)
+    assert reported == f"{port}: the node is at no cable of this gateway"
 
 
 async def test_what_the_command_says_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     lender = Lender()
-    told = await update_node("/dev/ttyNONE", lender.lend)
-    assert told == "/dev/ttyNONE is not there: is the board plugged in?"
+    reported = await update_node("/dev/ttyNONE", lender.lend)
+    assert reported == "/dev/ttyNONE is not there: is the board plugged in?"
     monkeypatch.setattr(nodes, "SECONDS_MAX", 0.01)
     assert await update_node("/dev/ttyNONE", lender.lend) == "not within 0.01 s"
     ports = [("/dev/ttyNONE", seconds) for seconds in (300.0, 0, 0.01, 0)]

@@ -61,14 +61,14 @@ async def test_an_output_is_switched_by_messages(pins: MockFactory) -> None:
     gateway = Gateway.make()
     async with bridging(gateway, pin="GPIO4", quantity="power_on", output=True):
         await until(lambda: values(gateway) == [False])
-        told = gateway.subscriptions.publish("sensors/host/power_on/set", b"ON")
+        reported = gateway.subscriptions.publish("sensors/host/power_on/set", b"ON")
         for wrong in (b"perhaps", b"7", b'{"value":null}'):
-            told += gateway.subscriptions.publish("sensors/host/power_on/set", wrong)
+            reported += gateway.subscriptions.publish("sensors/host/power_on/set", wrong)
         await until(lambda: values(gateway) == [False, True])
         assert pins.pin(4).state
-        told += gateway.subscriptions.publish("sensors/host/power_on/set", b'{"value":false}')
+        reported += gateway.subscriptions.publish("sensors/host/power_on/set", b'{"value":false}')
         await until(lambda: values(gateway) == [False, True, False])
-    assert [int(code) for code in told] == [0, 0x99, 0x99, 0x99, 0]
+    assert [int(code) for code in reported] == [0, 0x99, 0x99, 0x99, 0]
 
 
 async def test_a_pin_that_is_not_there_is_waited_for(pins: MockFactory) -> None:

@@ -53,7 +53,7 @@ class House:
             stored = ("broker", "frames", "packet_counters", "series_labels", "retained")
             for name in stored:
                 setattr(self.gateway, name, getattr(before.gateway, name))
-            self._told = before._told
+            self._reported = before._reported
         self.assistant = HomeAssistant(HomeAssistantSettings(), self._host("homeassistant", "ha"))
         modbus = {
             "port": "tcp://192.0.2.1",
@@ -131,13 +131,13 @@ class House:
 
     def _tell(self) -> None:
         """Hand what was published to those who listen, as the broker does."""
-        for message in self.gateway.broker.messages[self._told :]:
-            self._told += 1
+        for message in self.gateway.broker.messages[self._reported :]:
+            self._reported += 1
             if message.topic.startswith("sensors/"):
                 payload = bytes(message.payload)
                 self.gateway.subscriptions.publish(message.topic, payload)
 
-    _told = 0
+    _reported = 0
 
 
 def series_of(house: House) -> dict[str, list[dict[str, Any]]]:

@@ -82,8 +82,8 @@ async def test_its_bridge_runs(tmp_path: Path, site: dict[str, str]) -> None:
 def test_its_mistakes_and_its_description_come_from_the_declaration(
     tmp_path: Path, site: dict[str, str]
 ) -> None:
-    told = tidegate(site, "bridges", "tank").stdout
-    assert "| `level` | required | what is published |" in told
+    output = tidegate(site, "bridges", "tank").stdout
+    assert "| `level` | required | what is published |" in output
     path = tmp_path / "gateway.toml"
     for text, mistake in (
         ("[[tank]]", "tank[0].level: must be given"),

@@ -230,8 +230,8 @@ def test_a_will_is_published_by_the_rights_of_its_user_then(
     ben.drop()
     assert topics(watcher) == (["open"] if published else [])
     assert hall.count("wills") == (not published)
-    told = any("will of client 'c' of user 'ben' on 'open'" in each for each in caplog.messages)
-    assert told != published
+    lines = any("will of client 'c' of user 'ben' on 'open'" in each for each in caplog.messages)
+    assert lines != published
 
 
 @pytest.mark.parametrize("expiry", [0, 3600])

@@ -39,12 +39,12 @@ LIMITED = BrokerSettings(maximum_session_expiry=20)
 
 
 @pytest.mark.parametrize(
-    ("asked", "granted", "told"), [(0, 0, None), (20, 20, None), (21, 20, 20), (NEVER, 20, 20)]
+    ("asked", "granted", "expected"), [(0, 0, None), (20, 20, None), (21, 20, 20), (NEVER, 20, 20)]
 )
-def test_the_session_expiry_has_a_limit(asked: int, granted: int, told: int | None) -> None:
+def test_the_session_expiry_has_a_limit(asked: int, granted: int, expected: int | None) -> None:
     harness = Harness(LIMITED)
     client = harness.connect(session_expiry=asked)
-    assert client.connack.properties.session_expiry_interval == told
+    assert client.connack.properties.session_expiry_interval == expected
     assert harness.session().expiry_interval == granted
 
 

@@ -63,7 +63,7 @@ FAILURES: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("row", "told"), FAILURES)
+@pytest.mark.parametrize(("row", "reported"), FAILURES)
 def test_a_vector_that_fails(
     row: dict[str, Any], output: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -107,7 +107,7 @@ def test_an_uplink_row_with_one_result(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "reported"),
     [
         ("{", "line 1: not JSON"),
         ("[]", "line 1: a vector is an object with a text `expr`"),
@@ -233,7 +233,7 @@ def test_explain_a_message_from_standard_input(
 
 
 @pytest.mark.parametrize(
-    ("row", "told"),
+    ("row", "reported"),
     [
         ([], "a message is an object"),
         ({"topic": "t", "Qos": 1}, "unknown key 'Qos'; there are topic, qos,"),

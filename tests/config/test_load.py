@@ -272,6 +272,6 @@ def test_two_entries_of_one_series_are_refused_with_both_places(tmp_path: Path) 
     pin = '[[gpio]]\npin = "GPIO4"\nnode = "m"\nquantity = "voltage"\n'
     for second in (register % (2, ""), pin):
         file.write_text(head + register % (0, "") + second)
-        with pytest.raises(ConfigurationError, match=r"sensors/m/voltage.*register") as told:
+        with pytest.raises(ConfigurationError, match=r"sensors/m/voltage.*register") as reported:
             load(file)
-        assert "modbus[0].register[0].quantity has: give one an instance" in str(told.value)
+        assert "modbus[0].register[0].quantity has: give one an instance" in str(reported.value)

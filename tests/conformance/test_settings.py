@@ -124,13 +124,13 @@ def test_response_information_for_who_asks_for_it(peers: Peers, asked: int | Non
 
 
 @keeps("5:3.1.2-23")
-@pytest.mark.parametrize(("asked", "told"), [(0, None), (100, None), (101, 100)])
+@pytest.mark.parametrize(("asked", "expected"), [(0, None), (100, None), (101, 100)])
 def test_a_session_expiry_interval_that_is_too_long(
-    peers: Peers, asked: int, told: int | None
+    peers: Peers, asked: int, expected: int | None
 ) -> None:
     properties = wire.four_property(wire.SESSION_EXPIRY_INTERVAL, asked)
     found = peers.connect(properties=properties).connack.properties
-    assert found.get(wire.SESSION_EXPIRY_INTERVAL) == told
+    assert found.get(wire.SESSION_EXPIRY_INTERVAL) == expected
 
 
 TEXT_FORMAT = wire.byte_property(wire.PAYLOAD_FORMAT_INDICATOR, 1)

@@ -94,5 +94,5 @@ def test_the_node_reads_and_writes_them_under_cpython() -> None:
 def test_the_node_reads_and_writes_them_under_micropython() -> None:
     interpreter = micropython.find()
     assert interpreter is not None
-    told = micropython.run(interpreter, SCRIPT, heard=FILE.read_text(encoding="utf-8"))
-    assert told == f"{len(VECTORS)} []\n"
+    reported = micropython.run(interpreter, SCRIPT, heard=FILE.read_text(encoding="utf-8"))
+    assert reported == f"{len(VECTORS)} []\n"

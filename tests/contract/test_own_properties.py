@@ -66,7 +66,7 @@ def _batch(row: OutboxRow, *, identity: bool, resent: bool) -> MQTTMessage:
 def _landed(message: MQTTMessage) -> Values:
     """Return what the collector lands for bronze."""
     landed = read_message(message, "tidegate", RECEIVED)
-    assert (landed.faults, landed.told) == ([], [])
+    assert (landed.faults, landed.reports) == ([], [])
     [values] = landed.records
     return _comparable(values)
 

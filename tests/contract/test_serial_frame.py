@@ -97,14 +97,14 @@ class Orders:
     """Notes what a node was told."""
 
     def __init__(self) -> None:
-        self.told: list[tuple[str, int]] = []
+        self.reports: list[tuple[str, int]] = []
 
     def install(self, argument: bytes) -> int:
-        self.told.append(("install", len(argument)))
+        self.reports.append(("install", len(argument)))
         return commands._DONE
 
     def __getattr__(self, name: str) -> Callable[..., None]:
-        return lambda argument=0: self.told.append((name, argument))
+        return lambda argument=0: self.reports.append((name, argument))
 
 
 def test_the_command_of_the_pages_example_and_its_answer() -> None:
@@ -113,7 +113,7 @@ def test_the_command_of_the_pages_example_and_its_answer() -> None:
     orders = Orders()
     (heard_body,) = node_frames.FrameReader().feed(example("command-frame"))
     assert Commands(BOOT, orders).receive(heard_body) == example("answer-frame")
-    assert orders.told == [("set_interval", 5000)]
+    assert orders.reports == [("set_interval", 5000)]
     (answer,) = FrameDecoder(Counters().add).feed(example("answer-frame"))
     assert decode_frame(answer) == Answer(AnswerStatus.DONE, BOOT, 1, 1)
 

@@ -190,13 +190,13 @@ async def test_what_a_channel_was_given_before_the_power_went_comes(
         disk, promises = at(most_owed(calls) if lies else moment, calls, root, lies=lies)
         image = tmp_path / f"image{moment}"
         disk.cut(random, image)
-        findings[moment] = told = list[str]()
-        came = await come(image, told)
-        told += [
+        findings[moment] = reported = list[str]()
+        came = await come(image, reported)
+        reported += [
             *(f"{each} is lost" for each in sorted(promises.kept - promises.taken - {*came})),
             *(f"{after} came behind {each}" for each, after in pairwise(came) if each >= after),
         ]
         shutil.rmtree(image)
     lost_by_a_liar = findings.pop(-1)
-    assert {moment: told for moment, told in findings.items() if told} == {}
+    assert {moment: reported for moment, reported in findings.items() if reported} == {}
     assert lost_by_a_liar, "a disk that syncs nothing was not noticed"

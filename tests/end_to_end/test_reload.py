@@ -112,7 +112,7 @@ def test_rules_and_the_fleet_s_address_change_while_messages_pass(
     def config(port: int, where: str = "", more: str = "") -> str:
         return CONFIG.format(port=port, where=where, more=more)
 
-    told = Fleet(fleet, elsewhere)
+    reported = Fleet(fleet, elsewhere)
     gateway.configure(config(fleet.port))
     gateway.start()
     sensor = SensorClient(gateway.port, "sensors/n1/count")
@@ -131,23 +131,23 @@ def test_rules_and_the_fleet_s_address_change_while_messages_pass(
     assert sensor.acknowledged == set(range(1, sent + 1))
     even = {value for value in range(1, sent + 1) if value % 2 == 0}
     last = set(range(sent - MESSAGES + 1, sent + 1))
-    until(lambda: told.values() >= even | last, "all that the rules took is there", gateway.log)
-    assert told.values(0) & last
-    assert told.values(1)
+    until(lambda: reported.values() >= even | last, "all that the rules took is there", gateway.log)
+    assert reported.values(0) & last
+    assert reported.values(1)
     assert gateway.stop() == 0
     gateway.start()  # which tells what its ledger has at once, not in 30 s
     numbers = set(range(1, sent + 1))
-    until(lambda: told.numbers() >= numbers, "every number is explained", gateway.log)
+    until(lambda: reported.numbers() >= numbers, "every number is explained", gateway.log)
     log = gateway.log()
     assert "unexpected error" not in log
     sensor.close()
-    told.close()
+    reported.close()
 
 
 def test_signals_amid_traffic_change_and_lose_nothing(
     gateway: GatewayProcess, fleet: Mosquitto
 ) -> None:
-    told = Fleet(fleet)
+    reported = Fleet(fleet)
     text = CONFIG.format(port=fleet.port, where="", more="")
     gateway.configure(text)
     gateway.start()
@@ -161,10 +161,10 @@ def test_signals_amid_traffic_change_and_lose_nothing(
     gateway.process.send_signal(signal.SIGHUP)
     until(lambda: "end of a table declaration" in gateway.log(), "it is refused", gateway.log)
     sensor.wait(1000)
-    until(lambda: told.values() >= set(range(1, 1001)), "all of it is there", gateway.log)
+    until(lambda: reported.values() >= set(range(1, 1001)), "all of it is there", gateway.log)
     assert gateway.stop() == 0
     sensor.close()
-    told.close()
+    reported.close()
 
 
 ROUNDS = int(os.environ.get("TIDEGATE_CRASH_ROUNDS", "6"))
@@ -174,7 +174,7 @@ def test_a_kill_amid_reloads_leaves_all_in_order(
     gateway: GatewayProcess, fleet: Mosquitto, elsewhere: Mosquitto
 ) -> None:
     """At any moment of a reload that lets an uplink and the history come or go."""
-    random, told = Random(36), Fleet(fleet, elsewhere)
+    random, reported = Random(36), Fleet(fleet, elsewhere)
     other = f'[[uplink]]\nname = "new"\nurl = "mqtt://127.0.0.1:{elsewhere.port}"\n'
     parts = {"port": fleet.port, "storage": ""}
     one = TWO.format(**parts, both="", other="")
@@ -201,7 +201,7 @@ def test_a_kill_amid_reloads_leaves_all_in_order(
         sensor.close()
         gateway.start()
     assert len(expected) >= 20 * ROUNDS
-    collector = told.collectors[0]
+    collector = reported.collectors[0]
 
     def came() -> set[tuple[str, int]]:
         return {(each.topic, json.loads(each.payload)["value"]) for each in list(collector.data)}
@@ -209,7 +209,7 @@ def test_a_kill_amid_reloads_leaves_all_in_order(
     until(lambda: came() >= expected, "what was acknowledged is there", gateway.log)
     assert "salvage" not in gateway.log()
     assert gateway.stop() == 0
-    told.close()
+    reported.close()
 
 
 def test_tls_comes_to_a_gateway_that_was_started_without(
@@ -220,7 +220,7 @@ def test_tls_comes_to_a_gateway_that_was_started_without(
     tls = "".join(f"{name} {file}\n" for name, file in names.items())
     fleet = Mosquitto(tmp_path, f"listener {(port := free_port())} 127.0.0.1\n{tls}")
     fleet.start()
-    told = Fleet(fleet)
+    reported = Fleet(fleet)
     gateway.configure("")
     gateway.start(anew=True)
     here = free_port()
@@ -230,13 +230,13 @@ def test_tls_comes_to_a_gateway_that_was_started_without(
     assert "uplink[0] is new" in reload(gateway, uplink + listener)
     sensor = SensorClient(gateway.port, "sensors/n1/count")
     sensor.publish(10)
-    until(lambda: told.values() == set(range(1, 11)), "it arrives by TLS", gateway.log)
+    until(lambda: reported.values() == set(range(1, 11)), "it arrives by TLS", gateway.log)
     context = ssl.create_default_context(cafile=str(names["certfile"]))
     with socket.create_connection(("127.0.0.1", here), 10) as connection:
         context.wrap_socket(connection, server_hostname="localhost").close()
     sensor.close()
     assert gateway.stop() == 0
-    told.close()
+    reported.close()
     fleet.kill()
 
 
@@ -244,7 +244,7 @@ def test_another_fleet_comes_beside_the_first_and_takes_its_place(
     gateway: GatewayProcess, fleet: Mosquitto, elsewhere: Mosquitto
 ) -> None:
     """As when a fleet moves house: both, and then the new one alone."""
-    told = Fleet(fleet, elsewhere)
+    reported = Fleet(fleet, elsewhere)
     storage = "[storage]\ncommit_delay = {}\n"
     other = f'[[uplink]]\nname = "new"\nurl = "mqtt://127.0.0.1:{elsewhere.port}"\n'
 
@@ -262,14 +262,14 @@ def test_another_fleet_comes_beside_the_first_and_takes_its_place(
     sensor.publish(MESSAGES)
     sensor.wait(4 * MESSAGES)
     every = set(range(1, 4 * MESSAGES + 1))
-    until(lambda: told.values() == every, "all of it is there", gateway.log)
-    until(lambda: told.numbers() >= every, "of each number the end is known", gateway.log)
-    both = told.values(0) & told.values(1)
+    until(lambda: reported.values() == every, "all of it is there", gateway.log)
+    until(lambda: reported.numbers() >= every, "of each number the end is known", gateway.log)
+    both = reported.values(0) & reported.values(1)
     assert len(both) >= MESSAGES  # while there were two
-    assert every - told.values(0) <= told.values(1)
+    assert every - reported.values(0) <= reported.values(1)
     assert gateway.stop() == 0
     sensor.close()
-    told.close()
+    reported.close()
 
 
 RECALL = "tidegate/barn/control/recall"

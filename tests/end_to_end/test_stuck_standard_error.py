@@ -68,9 +68,9 @@ def test_a_reader_that_reads_nothing_stops_nobody(tmp_path: Path, place: tuple[i
         gateway.send_signal(signal.SIGTERM)
         assert gateway.wait(SECONDS) == 0
     lines = text.splitlines()
-    told = [int(each.split()[-1]) for each in lines if "lines dropped here" in each]
+    reported = [int(each.split()[-1]) for each in lines if "lines dropped here" in each]
     shown = [each for each in lines if " connected from " in each or " ended after " in each]
-    assert len(shown) + sum(told) == 2 * (CLIENTS + 1)
+    assert len(shown) + sum(reported) == 2 * (CLIENTS + 1)
     assert "client-000000" in text
 
 

@@ -127,7 +127,7 @@ def test_no_number_comes_twice(tmp_path: Path) -> None:
 
 @pytest.mark.micropython
 def test_both_pythons_advertise_the_same(micropython: str, tmp_path: Path) -> None:
-    told = []
+    reported = []
     for number, python in enumerate((micropython, sys.executable)):
         done = subprocess.run(
             [python, str(SCRIPTS / "bthome_vectors.py"), str(tmp_path / f"counter{number}")],
@@ -140,6 +140,6 @@ def test_both_pythons_advertise_the_same(micropython: str, tmp_path: Path) -> No
             check=True,
             timeout=60,
         )
-        told.append(done.stdout)
-    assert told[0] == told[1]
-    assert told[0].count("\n") == 3
+        reported.append(done.stdout)
+    assert reported[0] == reported[1]
+    assert reported[0].count("\n") == 3

@@ -30,13 +30,13 @@ WALL = 1_763_740_000_000
 
 class Board:
     def __init__(self) -> None:
-        self.told: list[str] = []
+        self.reported: list[str] = []
 
     def identify(self, seconds: int) -> None:
-        self.told.append(f"identify {seconds}")
+        self.reported.append(f"identify {seconds}")
 
     def restart(self) -> None:
-        self.told.append("restart")
+        self.reported.append("restart")
 
 
 class Rig:
@@ -106,7 +106,7 @@ def test_a_node_without_a_board_refuses_what_is_for_it(command: int, argument: b
 def test_a_command_that_comes_again_is_answered_again_and_not_carried_out(rig: Rig) -> None:
     for _ in range(3):
         assert rig.tell(1, _IDENTIFY, b"\x05") == [(_DONE, 1, 1)]
-    assert rig.board.told == ["identify 5"]
+    assert rig.board.reported == ["identify 5"]
     assert rig.tell(4, 200) == rig.tell(4, 200) == [(_NOT_KNOWN, 4, 4)]
 
 
@@ -114,12 +114,12 @@ def test_an_older_command_is_out_of_date_and_told_the_last_number(rig: Rig) -> N
     rig.tell(7, _IDENTIFY, b"\x05")
     assert rig.tell(6, _IDENTIFY, b"\x06") == [(_OUT_OF_DATE, 6, 7)]
     assert rig.tell(8, _IDENTIFY, b"\x08") == [(_DONE, 8, 8)]
-    assert rig.board.told == ["identify 5", "identify 8"]
+    assert rig.board.reported == ["identify 5", "identify 8"]
 
 
 def test_what_is_for_another_start_means_nothing(rig: Rig) -> None:
     assert rig.tell(1, _IDENTIFY, b"\x05", boot=BOOT + 1) == []
-    assert rig.board.told == []
+    assert rig.board.reported == []
 
 
 def test_the_interval_holds_from_the_command_on(rig: Rig) -> None:
@@ -149,12 +149,12 @@ def test_samples_bear_the_time_that_the_gateway_has_set(rig: Rig) -> None:
 
 def test_the_answer_leaves_before_the_restart(rig: Rig) -> None:
     assert rig.tell(1, _RESTART) == [(_DONE, 1, 1)]
-    assert rig.board.told == []
+    assert rig.board.reported == []
     assert rig.node.step() == _RESTART_MS
     rig.clock.now = _RESTART_MS
     rig.node.step()
     rig.node.step()
-    assert rig.board.told == ["restart"]
+    assert rig.board.reported == ["restart"]
 
 
 class Nothing:

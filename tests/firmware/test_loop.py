@@ -210,15 +210,15 @@ def test_failed_starts_are_told_once_and_safe_mode_again_and_again(
         clock.now = 0
         starts = Starts(str(tmp_path / "starts"), clock)
         node = Node("n1", BOOT, line, sensor, clock, 5000, starts=starts)
-        told: list[ReadingsFrame] = []
+        reported: list[ReadingsFrame] = []
         for clock.now in (0, _HEARTBEAT_MS, 2 * _HEARTBEAT_MS):
             node.step()
-            line.answer(len(told) + 1)
-            told += line.take()
+            line.answer(len(reported) + 1)
+            reported += line.take()
         safe = failed == _FAILED_MAX
-        assert len(told) == (3 if safe else failed > 0)
-        beats = [[(each.quantity, each.value) for each in frame.readings] for frame in told]
-        assert beats == [[("failed_starts", failed), ("safe_mode", safe)]] * len(told)
+        assert len(reported) == (3 if safe else failed > 0)
+        beats = [[(each.quantity, each.value) for each in frame.readings] for frame in reported]
+        assert beats == [[("failed_starts", failed), ("safe_mode", safe)]] * len(reported)
     assert node.install(b"") == 1
     assert node.state == SAFE
 

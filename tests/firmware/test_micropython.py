@@ -75,9 +75,9 @@ def test_drivers_that_count_with_floats_give_the_same(micropython: str) -> None:
 
 def test_ten_minutes_without_a_cable_lose_nothing(micropython: str, tmp_path: Path) -> None:
     for arguments in ((), (str(tmp_path / "spill"),)):
-        told = interpreter.run(micropython, SCRIPTS / "outage.py", *arguments).splitlines()
-        assert told[0] == "dropped 0 missing []", arguments
-        assert told[1] == "grown by less than 16 KiB: True", arguments
+        reported = interpreter.run(micropython, SCRIPTS / "outage.py", *arguments).splitlines()
+        assert reported[0] == "dropped 0 missing []", arguments
+        assert reported[1] == "grown by less than 16 KiB: True", arguments
     assert list((tmp_path / "spill").iterdir()) == []
 
 
@@ -85,10 +85,10 @@ def test_ten_minutes_without_a_cable_lose_nothing(micropython: str, tmp_path: Pa
 def test_a_hostile_host_does_not_keep_a_node_from_sampling(micropython: str, seed: int) -> None:
     """Random bytes, frames again and in any order, orders and programs of any kind."""
     script = SCRIPTS / "hostile.py"
-    told = interpreter.run(micropython, script, str(seed), "2000").splitlines()
-    assert told[0] == "kept sampling: True installed: True"
-    assert told[1].startswith("heard: True grown by ")
-    assert int(told[1].split()[-1]) < GROWTH_MAX
+    reported = interpreter.run(micropython, script, str(seed), "2000").splitlines()
+    assert reported[0] == "kept sampling: True installed: True"
+    assert reported[1].startswith("heard: True grown by ")
+    assert int(reported[1].split()[-1]) < GROWTH_MAX
 
 
 def test_power_that_fails_at_any_write_loses_nothing_of_the_flash(micropython: str) -> None:
@@ -232,8 +232,8 @@ async def test_main_on_a_board(micropython: str, line: SerialLine, tmp_path: Pat
     with board(micropython, "board.py", line, str(tmp_path)) as process:
         await until(lambda: bool(broker.messages))
         assert process.stderr is not None
-        told = [process.stderr.readline() for _ in range(2)]
-        assert sorted(told) == [b"UART 1 115200 512\n", b"watched for 8000 ms\n"]
+        reported = [process.stderr.readline() for _ in range(2)]
+        assert sorted(reported) == [b"UART 1 115200 512\n", b"watched for 8000 ms\n"]
     bridge.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await bridge
@@ -275,8 +275,8 @@ async def test_a_board_that_fails_again_and_again_hears_commands(
             await until(lambda: bool(answers(gateway)))
         assert list(gateway.alarms.raised) == ["node-mp1"]
     assert [each["status"] for each in answers(gateway)] == ["done"]
-    told = {topic: payload["value"] for topic, payload in gateway.broker.readings[:2]}
-    assert told == {"sensors/mp1/failed_starts": _FAILED_MAX, "sensors/mp1/safe_mode": True}
+    reported = {topic: payload["value"] for topic, payload in gateway.broker.readings[:2]}
+    assert reported == {"sensors/mp1/failed_starts": _FAILED_MAX, "sensors/mp1/safe_mode": True}
     assert gateway.figure("serial/ttyNODE/safe_mode") == 1
 
 
@@ -288,14 +288,14 @@ async def test_a_board_advertises_what_it_sends(
     folder.mkdir()
     settings = {"link": "ble", "name": "mp1", "interval_ms": 100, "key": KEY.hex()}
     (folder / "settings.json").write_text(json.dumps(settings))
-    told: list[list[bytes]] = []
+    reported: list[list[bytes]] = []
     with board(micropython, "board.py", line, str(folder)) as process:
         assert process.stderr is not None
-        while len(told) < 3:
+        while len(reported) < 3:
             words = process.stderr.readline().split()
-            told += [words] if words[0] == b"500000" else []
-    assert told[0][2:] == [b"0409" + b"mp1".hex().encode(), b"False"]
+            reported += [words] if words[0] == b"500000" else []
+    assert reported[0][2:] == [b"0409" + b"mp1".hex().encode(), b"False"]
     receiver = Receiver(KEY)
-    heard = [receiver.hear(bytes.fromhex(words[1].decode())) for words in told]
+    heard = [receiver.hear(bytes.fromhex(words[1].decode())) for words in reported]
     assert {name for name, *_ in heard[-1]} == {"temperature", "humidity", "pressure"}
     assert (tmp_path / "counter").read_text() == "8192"

@@ -58,8 +58,8 @@ def test_a_hostile_broker_does_not_keep_a_node_from_sampling(
     brokers += [HostileBroker(TRICKS[first::NODES]) for first in range(NODES)]
     nodes = [start(micropython, broker.port) for broker in brokers]
     for broker, node in zip(brokers, nodes, strict=True):
-        until(partial(met_all, broker), "it met every trick", partial(told, node))
-        until(partial(caught_up, broker), "all that waited is heard", partial(told, node))
+        until(partial(met_all, broker), "it met every trick", partial(reported, node))
+        until(partial(caught_up, broker), "all that waited is heard", partial(reported, node))
     waited = 0
     for broker, node in zip(brokers, nodes, strict=True):
         node.terminate()
@@ -85,7 +85,7 @@ def caught_up(broker: HostileBroker) -> bool:
     return bool(broker.frames) and broker.frames[-1].age < 1500
 
 
-def told(node: subprocess.Popen[str]) -> str:
+def reported(node: subprocess.Popen[str]) -> str:
     """Return how the node ended, if it did."""
     return "it runs" if node.poll() is None else str(node.communicate())
 
@@ -100,8 +100,8 @@ def test_a_broker_with_tls_proves_itself(
     file = tmp_path / "der"
     file.write_bytes(b64encode(ssl.PEM_cert_to_DER_cert(Path(authority.ca_file).read_text())))
     nodes = [start(micropython, each.port, str(file)) for each in brokers]
-    until(lambda: len(brokers[0].frames) > 20, "the node is heard", lambda: told(nodes[0]))
-    until(lambda: len(brokers[1].failures) > 1, "it tries again", lambda: told(nodes[1]))
+    until(lambda: len(brokers[0].frames) > 20, "the node is heard", lambda: reported(nodes[0]))
+    until(lambda: len(brokers[1].failures) > 1, "it tries again", lambda: reported(nodes[1]))
     assert [each.sequence for each in brokers[0].frames[:3]] == [1, 2, 3]
     assert brokers[1].frames == []
     for node in nodes:

@@ -141,10 +141,10 @@ def test_without_the_compiler_sources_are_sent_and_said(
 def test_a_version_that_fails_is_taken_back(board: StandInBoard, other_main: list[str]) -> None:
     before = install(board, SETTINGS).version
     other_main.append(BROKEN)
-    with pytest.raises(FlashingError) as told:
+    with pytest.raises(FlashingError) as reported:
         install(board, seconds=1.5)
-    assert f"version 2 ended within 1.5 s; version {before} runs again" in str(told.value)
-    assert "ValueError: no such sensor" in str(told.value)
+    assert f"version 2 ended within 1.5 s; version {before} runs again" in str(reported.value)
+    assert "ValueError: no such sensor" in str(reported.value)
     assert node_name(board) == "barn1"
     other_main.append(HANGING)
     with pytest.raises(FlashingError, match="version 2 sent no reading within 1 s; version"):

@@ -51,7 +51,7 @@ def test_what_does_not_fit_the_board_is_not_copied(drive: Path, tmp_path: Path) 
     assert [each.name for each in drive.iterdir()] == ["INFO_UF2.TXT"]
     with pytest.raises(FlashingError, match="is no UF2 drive"):
         copy_uf2(image, tmp_path, lambda _: None)
-    for content, told in (
+    for content, reported in (
         (b"", "0 bytes"),
         (b"x" * 511, "511 bytes"),
         (uf2(RP2040) + bytes(512), "no block at byte 512"),
@@ -59,7 +59,7 @@ def test_what_does_not_fit_the_board_is_not_copied(drive: Path, tmp_path: Path) 
         (uf2(RP2040, RP2350), "RP2040, RP2350"),
         (uf2(ANY), "no chip"),
     ):
-        with pytest.raises(FlashingError, match=told):
+        with pytest.raises(FlashingError, match=reported):
             uf2_chip(content)
 
 
@@ -133,6 +133,6 @@ def test_an_image_says_its_chip_and_where_it_begins(tmp_path: Path) -> None:
         ("esp32c3", 0),
         ("esp32s3", 0),
     ]
-    for content, told in ((esp_image(99), "number 99"), (b"\x7fELF", "0xe9"), (b"", "0xe9")):
-        with pytest.raises(FlashingError, match=told):
+    for content, reported in ((esp_image(99), "number 99"), (b"\x7fELF", "0xe9"), (b"", "0xe9")):
+        with pytest.raises(FlashingError, match=reported):
             esp_chip(content)

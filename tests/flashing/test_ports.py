@@ -40,7 +40,7 @@ def test_usb_ports_are_listed_once_each(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.mark.parametrize(
-    ("number", "told"),
+    ("number", "expected"),
     [
         (errno.ENOENT, "/dev/t is not there: is the board plugged in?"),
         (errno.EACCES, "not allowed for this user: is it in the group dialout?"),
@@ -49,7 +49,7 @@ def test_usb_ports_are_listed_once_each(monkeypatch: pytest.MonkeyPatch) -> None
     ],
 )
 def test_why_a_port_does_not_open(
-    number: int | None, told: str, monkeypatch: pytest.MonkeyPatch
+    number: int | None, expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_arguments: object, **_settings: object) -> Serial:
         failure = SerialException("broken")
@@ -58,7 +58,7 @@ def test_why_a_port_does_not_open(
 
     monkeypatch.setattr("serial.Serial", fail)
     monkeypatch.setattr(port_module, "APPEAR_SECONDS", 0.01)
-    with pytest.raises(FlashingError, match=told.replace("?", r"\?")):
+    with pytest.raises(FlashingError, match=expected.replace("?", r"\?")):
         open_port(Port("/dev/t"), 0)
     assert runs_on(Port("/dev/t")) == "nothing that answers"
 

@@ -106,11 +106,11 @@ def test_a_version_that_hangs_is_taken_back_after_a_minute(
     subscriber.wait_for(5)
     other_main.append(HANGING)
     assert main(update) == 1
-    told = capsys.readouterr()
+    output = capsys.readouterr()
     # Both count the minute, and either may be the first: the command, or the board, which restarts.
     taken_back = rf"version 2 (sent no reading|ended) within 60 s; version {re.escape(before)} runs"
-    assert re.search(taken_back, told.err)
-    assert "0 of 1 nodes have this version" in told.out
+    assert re.search(taken_back, output.err)
+    assert "0 of 1 nodes have this version" in output.out
     subscriber.wait_for(5)
     other_main.clear()
     assert main(update) == 0

@@ -92,12 +92,12 @@ def test_the_certificate_of_the_broker_reaches_the_board(tmp_path: Path) -> None
         "that ends with its certificate": pem.encode()[:-30],
         "at most 2048 bytes": pem.encode().replace(b"\n", b"\n" + b"AAAA" * 900 + b"\n", 1),
     }
-    for told, content in wrong.items():
+    for reported, content in wrong.items():
         file = tmp_path / "wrong.pem"
         file.unlink(missing_ok=True)
         if content is not None:
             file.write_bytes(content)
-        with pytest.raises(ConfigurationError, match=told if content else "can be read"):
+        with pytest.raises(ConfigurationError, match=reported if content else "can be read"):
             broker(str(file))
 
 
@@ -126,10 +126,10 @@ def test_the_certificate_of_the_broker_reaches_the_board(tmp_path: Path) -> None
         ("board =", "not TOML"),
     ],
 )
-def test_a_mistake_is_told(tmp_path: Path, text: str, told: str) -> None:
+def test_a_mistake_is_told(tmp_path: Path, text: str, expected: str) -> None:
     with pytest.raises(ConfigurationError) as error:
         read(tmp_path, text)
-    assert told in str(error.value)
+    assert expected in str(error.value)
 
 
 INTERNAL = '[[sensor]]\ndriver = "internal"\n'
@@ -149,9 +149,9 @@ SERIES: list[tuple[str, str]] = [
 
 @table("text, reason", SERIES)
 def test_two_sensors_of_one_series_are_refused(text: str, reason: str, tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError) as told:
+    with pytest.raises(ConfigurationError) as reported:
         read(tmp_path, HEAD + text)
-    assert reason in str(told.value)
+    assert reason in str(reported.value)
 
 
 def test_sensors_with_names_and_thermometers_with_addresses(tmp_path: Path) -> None:

@@ -109,13 +109,13 @@ class FarEnd:
         await until(lambda: self.kept.store.outbox.rows == 0)
         await self.uplink.close()
         await self.kept.settle()
-        told = await self._told()
+        reported = await self._reported()
         await self.kept.close()
         assert self._promised <= self._arrived(), "acknowledged, and not there"
-        assert self._promised <= told.keys(), "acknowledged, and not told"
-        assert {told[each] for each in self._promised} == {"delivered"}
+        assert self._promised <= reported.keys(), "acknowledged, and not told"
+        assert {reported[each] for each in self._promised} == {"delivered"}
 
-    async def _told(self) -> dict[Name, str]:
+    async def _reported(self) -> dict[Name, str]:
         """Return how numbers ended, by the ledger; no number may be there twice."""
         statement = "SELECT epoch, stream, first, last, outcome FROM ledger"
         reader = self.kept.store.database.reader

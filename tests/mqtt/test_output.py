@@ -75,12 +75,12 @@ def test_what_all_have_acknowledged_waits_for_no_batch() -> None:
 
 
 def test_the_last_settlement_is_told_once() -> None:
-    told: list[int] = []
+    reported: list[int] = []
     promised = barrier(3)
-    promised.on_settled = lambda: told.append(promised.outstanding)
+    promised.on_settled = lambda: reported.append(promised.outstanding)
     for _ in range(3):
         promised.settle()
-    assert told == [0]
+    assert reported == [0]
 
 
 @dataclass(slots=True)

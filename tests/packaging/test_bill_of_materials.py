@@ -28,9 +28,9 @@ Requires-Dist: bleak<4,>=3; extra == "ble"\
 def listed(*arguments: str, epoch: str = "1795878520") -> dict[str, Any]:
     command = [sys.executable, str(PROGRAM), *arguments]
     environment = {"SOURCE_DATE_EPOCH": epoch}
-    told = [subprocess.check_output(command, env=environment, text=True) for _ in range(2)]
-    assert told[0] == told[1]
-    found: dict[str, Any] = json.loads(told[0])
+    output = [subprocess.check_output(command, env=environment, text=True) for _ in range(2)]
+    assert output[0] == output[1]
+    found: dict[str, Any] = json.loads(output[0])
     assert found["bomFormat"] == "CycloneDX"
     return found
 

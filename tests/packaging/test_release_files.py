@@ -100,10 +100,10 @@ def test_pipx_installs_the_wheel(tmp_path: Path) -> None:
     places = {"PIPX_HOME": str(tmp_path / "home"), "PIPX_BIN_DIR": str(tmp_path / "bin")}
     command = [str(own / "bin/pipx"), "install", f"./{wheel.name}[serial,tui,websocket]"]
     subprocess.run(command, cwd=tmp_path, env={**os.environ, **places}, check=True)
-    told = subprocess.run(
+    output = subprocess.run(
         [tmp_path / "bin/tidegate", "--version"], capture_output=True, text=True, check=True
     )
-    assert told.stdout.startswith(f"tidegate {wheel.name.split('-')[1].partition('+')[0]}")
+    assert output.stdout.startswith(f"tidegate {wheel.name.split('-')[1].partition('+')[0]}")
 
 
 def test_a_wheel_is_installed_without_an_index(tmp_path: Path) -> None:
@@ -115,13 +115,13 @@ def test_a_wheel_is_installed_without_an_index(tmp_path: Path) -> None:
     (site / "needed.pth").write_text(sysconfig.get_path("purelib") + "\n")
     options = ["--quiet", "--no-index", "--force-reinstall", "--no-deps"]
     subprocess.run([python, "-m", "pip", "install", *options, str(wheel)], check=True)
-    told = subprocess.check_output([python.with_name("tidegate"), "--version"], text=True)
+    output = subprocess.check_output([python.with_name("tidegate"), "--version"], text=True)
     version = wheel.name.split("-")[1]
-    assert told.startswith(f"tidegate {version} (plain, commit ")
+    assert output.startswith(f"tidegate {version} (plain, commit ")
     config = tmp_path / "gateway.toml"
     config.write_text('[gateway]\nid = "barn"\n')
-    told = subprocess.check_output([python.with_name("tidegate"), "check", config], text=True)
-    assert told.endswith(": ok\n")
+    output = subprocess.check_output([python.with_name("tidegate"), "check", config], text=True)
+    assert output.endswith(": ok\n")
 
 
 class Board:

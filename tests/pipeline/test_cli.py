@@ -332,8 +332,8 @@ def test_a_kill_in_the_middle_and_then_a_service(tmp_path: Path) -> None:
     assert list(scratch.glob("blockmgr-*")) == []
     done = subprocess.run(arguments, capture_output=True, check=False, text=True)
     assert (done.returncode, done.stderr) == (0, "")
-    told = json.loads(done.stdout)
-    assert (told["bronze"], told["silver"], told["quarantined"]) == (1002, 1001, 2)
+    output = json.loads(done.stdout)
+    assert (output["bronze"], output["silver"], output["quarantined"]) == (1002, 1001, 2)
     assert sorted(row["new_bronze"] for row in table_rows(tmp_path, "runs")) == [1, 1001]
 
 

@@ -17,12 +17,12 @@ def test_the_dashboard_asks_for_metrics_that_there_are(tmp_path: Path) -> None:
     figures = status.read_status(make_settings(tmp_path / "landing", tmp_path / "tables"))
     figures["lag_seconds"] = 1.0
     figures["last_run"] = {"started": "2026-01-01T00:00:00+00:00", "seconds": 1.0, "error": None}
-    told = set(re.findall(r"^# TYPE (\w+)", status.as_prometheus(figures), re.MULTILINE))
+    reported = set(re.findall(r"^# TYPE (\w+)", status.as_prometheus(figures), re.MULTILINE))
     dashboard = json.loads((EXAMPLES / "grafana.json").read_text())
     asked = [each["expr"] for panel in dashboard["panels"] for each in panel["targets"]]
     assert len({panel["id"] for panel in dashboard["panels"]}) == len(dashboard["panels"])
     for query in asked:
-        assert set(re.findall(r"tidegate_pipeline_\w+", query)) <= told, query
+        assert set(re.findall(r"tidegate_pipeline_\w+", query)) <= reported, query
     for outcomes in re.findall(r'outcome=~"([^"]*)"', "".join(asked)):
         assert set(outcomes.split("|")) <= set(OUTCOMES)
 

@@ -47,8 +47,8 @@ def growth(shape: str, subscribers: int) -> tuple[float, float]:
     command = [sys.executable, "-c", GROWTH, str(SUBSCRIPTIONS), shape, str(subscribers)]
     root = Path(__file__).parents[2]
     done = subprocess.run(command, check=True, capture_output=True, cwd=root)
-    measured, told = json.loads(done.stdout)
-    return measured / SUBSCRIPTIONS, told / SUBSCRIPTIONS
+    measured, output = json.loads(done.stdout)
+    return measured / SUBSCRIPTIONS, output / SUBSCRIPTIONS
 
 
 @pytest.mark.uncovered
@@ -63,6 +63,6 @@ def growth(shape: str, subscribers: int) -> tuple[float, float]:
     ],
 )
 def test_subscriptions_take_what_the_router_says(shape: str, subscribers: int, most: int) -> None:
-    measured, told = growth(shape, subscribers)
+    measured, reported = growth(shape, subscribers)
     assert measured <= most
-    assert 0.75 < told / measured < 1.15  # tables that grew leave holes in the heap
+    assert 0.75 < reported / measured < 1.15  # tables that grew leave holes in the heap

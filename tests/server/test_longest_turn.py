@@ -11,11 +11,11 @@ def test_the_longest_turn_of_the_last_minute_is_told_with_whom_it_served() -> No
     assert longest.of_last_minute(now) == (0.0, "")
     longest.note(0.0124, client, PUBLISH)
     longest.note(0.0567, None, 0)
-    told = 56.7, "timers and the gateway's own"
-    assert longest.of_last_minute(now + 1) == told
-    assert longest.of_last_minute(now + HALF) == told
+    reported = 56.7, "timers and the gateway's own"
+    assert longest.of_last_minute(now + 1) == reported
+    assert longest.of_last_minute(now + HALF) == reported
     longest.note(0.0124, client, PUBLISH)
-    assert longest.of_last_minute(now + HALF + 1) == told
+    assert longest.of_last_minute(now + HALF + 1) == reported
     assert longest.of_last_minute(now + 2 * HALF) == (12.4, "client 'pump', PUBLISH")
     assert longest.of_last_minute(now + 5 * HALF) == (0.0, "")
 

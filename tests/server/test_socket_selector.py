@@ -20,13 +20,13 @@ class Listening:
     def __init__(self, selector: SocketSelector, sock: socket.socket) -> None:
         self.selector = selector
         self.sock = sock
-        self.told: list[tuple[int, bytes]] = []
+        self.reported: list[tuple[int, bytes]] = []
         self.schedules = False
 
     def ready(self, events: int) -> None:
         self.selector.begun = True
         data = self.sock.recv(100) if events & READ else b""
-        self.told.append((events, data))
+        self.reported.append((events, data))
         if self.schedules:
             self.selector.scheduled = True
 
@@ -52,11 +52,11 @@ Pair = tuple[socket.socket, socket.socket]
 def test_a_socket_is_served_and_the_turn_ends(selector: SocketSelector, pair: Pair) -> None:
     served = Listening(selector, pair[0])
     ends: list[int] = []
-    selector.end_of_turn = lambda: ends.append(len(served.told))
+    selector.end_of_turn = lambda: ends.append(len(served.reported))
     selector.serve(pair[0].fileno(), served, READ)
     pair[1].send(b"one")
     assert selector.select(0) == []
-    assert (served.told, ends) == ([(EPOLLIN, b"one")], [1])
+    assert (served.reported, ends) == ([(EPOLLIN, b"one")], [1])
     assert selector.select(0) == []
     assert ends == [1]
 
@@ -73,21 +73,21 @@ def test_a_turn_that_nobody_began_does_not_end(selector: SocketSelector, pair: P
     selector.serve(pair[0].fileno(), served, READ)
     pair[1].send(b"one")
     assert selector.select(0) == []
-    assert (served.told, ends) == ([(EPOLLIN, b"one")], [])
+    assert (served.reported, ends) == ([(EPOLLIN, b"one")], [])
 
 
 def test_more_sockets_are_asked_for_after_many(selector: SocketSelector) -> None:
     pairs = [socket.socketpair() for _ in range(2 * FEW_EVENTS)]
-    told = []
+    reported = []
     for ours, theirs in pairs:
         served = Listening(selector, ours)
-        told.append(served.told)
+        reported.append(served.reported)
         selector.serve(ours.fileno(), served, READ)
         theirs.send(b"one")
     answered = []
     for _ in range(3):
         selector.select(0)
-        answered.append(sum(map(len, told)))
+        answered.append(sum(map(len, reported)))
         for _, theirs in pairs if len(answered) > 1 else []:
             theirs.send(b"more")
     assert answered == [FEW_EVENTS, 2 * FEW_EVENTS, 4 * FEW_EVENTS]
@@ -125,7 +125,7 @@ def test_a_cycle_takes_as_many_polls_as_return_each_socket(
     for _ in range(4):
         selector.select(0)
         seen.append((selector.cycles - before, selector.full, selector.has_time()))
-    assert all(served.told == [(EPOLLIN, b"one")] for served, _ in three)
+    assert all(served.reported == [(EPOLLIN, b"one")] for served, _ in three)
     assert seen == [(1, True, True), (1, True, False), (1, False, False), (2, False, True)]
 
 
@@ -139,9 +139,9 @@ def test_what_has_ended_waits_for_a_cycle_that_has_time(
     assert selector.has_time()  # for the first, and for no more
     for _ in range(2):
         selector.select(0)
-    assert [len(each.told) for each in (first, second, third)] == [1, 0, 1]
+    assert [len(each.reported) for each in (first, second, third)] == [1, 0, 1]
     selector.select(0)
-    assert second.told == [(READ | EPOLLHUP, b"one")]
+    assert second.reported == [(READ | EPOLLHUP, b"one")]
 
 
 @pytest.mark.parametrize("events", [0, READ])
@@ -154,21 +154,21 @@ def test_a_socket_that_is_closed_is_nobodys(
         selector.serve(-1, served, events)
     pair[1].send(b"one")
     selector.select(0)
-    assert served.told == [(EPOLLIN, b"one")]
+    assert served.reported == [(EPOLLIN, b"one")]
 
 
 def test_select_goes_on_until_its_time_is_over(selector: SocketSelector, pair: Pair) -> None:
     served = Listening(selector, pair[0])
 
     def send_more() -> None:
-        if len(served.told) < 5:
+        if len(served.reported) < 5:
             pair[1].send(b"more")
 
     selector.end_of_turn = send_more
     selector.serve(pair[0].fileno(), served, READ)
     pair[1].send(b"one")
     assert selector.select(0.2) == []
-    assert len(served.told) == 5
+    assert len(served.reported) == 5
 
 
 def test_select_returns_when_something_was_scheduled(selector: SocketSelector, pair: Pair) -> None:
@@ -187,7 +187,7 @@ def test_what_is_asyncio_s_is_returned(selector: SocketSelector, pair: Pair) -> 
     os.write(writer, b"x")
     pair[1].send(b"one")
     assert selector.select() == [(key, selectors.EVENT_READ)]
-    assert len(served.told) == 1
+    assert len(served.reported) == 1
     changed = selector.modify(reader, selectors.EVENT_READ | selectors.EVENT_WRITE, "other")
     assert (changed.data, selector.get_key(reader)) == ("other", changed)
     os.close(writer)
@@ -223,11 +223,11 @@ def test_a_socket_is_served_for_what_is_asked(selector: SocketSelector, pair: Pa
     selector.serve(descriptor, served, WRITE)
     pair[1].send(b"one")
     selector.select(0)
-    assert served.told == [(WRITE, b"")]
+    assert served.reported == [(WRITE, b"")]
     selector.serve(descriptor, served, 0)
     selector.serve(descriptor, served, 0)
     assert selector.select(0) == []
-    assert len(served.told) == 1
+    assert len(served.reported) == 1
 
 
 async def test_the_loop_notices_what_a_served_socket_schedules() -> None:
@@ -266,7 +266,7 @@ def test_a_wake_up_rings_while_sockets_are_busy(selector: SocketSelector, pair: 
     served = Listening(selector, pair[0])
     selector.serve(pair[0].fileno(), served, READ)
     pair[1].send(b"one")
-    selector.wake_up.ring = lambda: rings.append(len(served.told))
+    selector.wake_up.ring = lambda: rings.append(len(served.reported))
     selector.wake_up.at = 0.0
     selector.select(0)
     assert rings == [1]

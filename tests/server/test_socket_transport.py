@@ -18,30 +18,30 @@ class Protocol(asyncio.Protocol):
     """Notes what it is told."""
 
     def __init__(self) -> None:
-        self.told: list[object] = []
+        self.reported: list[object] = []
         self.keep_open = False
         self.end: Exception | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert type(cast("object", transport)) is SocketTransport
-        self.told.append("made")
+        self.reported.append("made")
 
     def data_received(self, data: bytes) -> None:
-        self.told.append(data)
+        self.reported.append(data)
 
     def eof_received(self) -> bool:
-        self.told.append("eof")
+        self.reported.append("eof")
         return self.keep_open
 
     def pause_writing(self) -> None:
-        self.told.append("pause")
+        self.reported.append("pause")
 
     def resume_writing(self) -> None:
-        self.told.append("resume")
+        self.reported.append("resume")
 
     def connection_lost(self, error: Exception | None) -> None:
         self.end = error
-        self.told.append("lost")
+        self.reported.append("lost")
 
 
 class Ends:
@@ -58,8 +58,8 @@ class Ends:
         self.transport = SocketTransport(sock, self.protocol, loop.sockets, loop)
         self.transport.start()
 
-    async def told(self, what: object) -> None:
-        await until(lambda: what in self.protocol.told)
+    async def reported(self, what: object) -> None:
+        await until(lambda: what in self.protocol.reported)
 
     def reset(self) -> None:
         """Close the other end so that the kernel sends RST."""
@@ -80,14 +80,14 @@ def both(ends: Ends) -> Iterator[Ends]:
 
 async def test_bytes_go_both_ways(both: Ends) -> None:
     both.peer.send(b"hello")
-    await both.told(b"hello")
+    await both.reported(b"hello")
     both.transport.write(b"answer")
     assert both.peer.recv(100) == b"answer"
     assert both.transport.get_extra_info("peername") == both.peer.getsockname()
     assert both.transport.get_extra_info("socket").fileno() > 0
     assert both.transport.get_extra_info("peercert", "none") == "none"
     both.transport.close()
-    await both.told("lost")
+    await both.reported("lost")
     assert both.protocol.end is None
     assert both.transport.get_extra_info("peername") is None
 
@@ -107,21 +107,21 @@ async def test_an_address_that_is_known_is_not_asked_for() -> None:
     assert asked == [("somewhere", 1)]
     assert transport.get_extra_info("peername") == ""  # a pair's ends have no names
     theirs.close()
-    await until(lambda: "lost" in protocol.told)
+    await until(lambda: "lost" in protocol.reported)
 
 
 async def test_nothing_is_heard_between_close_and_the_end(both: Ends) -> None:
     both.peer.send(b"too late")
     both.transport.close()
-    await both.told("lost")
-    assert both.protocol.told == ["made", "lost"]
+    await both.reported("lost")
+    assert both.protocol.reported == ["made", "lost"]
 
 
 async def test_a_slow_peer_pauses_the_protocol_and_gets_everything(both: Ends) -> None:
     both.transport.set_write_buffer_limits()
     data = bytes(range(256)) * 40_000
     both.transport.write(data)
-    assert both.protocol.told[-1] == "pause"
+    assert both.protocol.reported[-1] == "pause"
     both.transport.write(b"end")
     assert both.transport.get_write_buffer_size() > DEFAULT_HIGH
     both.transport.close()
@@ -130,8 +130,8 @@ async def test_a_slow_peer_pauses_the_protocol_and_gets_everything(both: Ends) -
     while len(received) < len(data) + 3:
         received += await asyncio.to_thread(both.peer.recv, 1 << 20)
     assert received == data + b"end"
-    await both.told("lost")
-    assert "resume" in both.protocol.told
+    await both.reported("lost")
+    assert "resume" in both.protocol.reported
     assert both.peer.recv(10) == b""
 
 
@@ -159,7 +159,7 @@ async def test_what_waits_is_not_copied(both: Ends) -> None:
     with pytest.raises(BufferError):  # it is the transport's until it is sent
         data += b"more"
     both.transport.abort()
-    await both.told("lost")
+    await both.reported("lost")
 
 
 async def test_reading_pauses_and_goes_on(both: Ends) -> None:
@@ -167,13 +167,13 @@ async def test_reading_pauses_and_goes_on(both: Ends) -> None:
     assert not both.transport.is_reading()
     both.peer.send(b"later")
     await asyncio.sleep(0.01)
-    assert both.protocol.told == ["made"]
+    assert both.protocol.reported == ["made"]
     both.transport.resume_reading()
-    await both.told(b"later")
+    await both.reported(b"later")
     both.transport.close()
     both.transport.resume_reading()
     assert not both.transport.is_reading()
-    await both.told("lost")
+    await both.reported("lost")
 
 
 @pytest.fixture
@@ -190,14 +190,14 @@ async def two_that_sent(data: bytes) -> list[Ends]:
     ends = [Ends(), Ends()]
     for each in ends:
         each.peer.send(data)
-    await until(lambda: any(data in each.protocol.told for each in ends))
-    return sorted(ends, key=lambda each: data not in each.protocol.told)
+    await until(lambda: any(data in each.protocol.reported for each in ends))
+    return sorted(ends, key=lambda each: data not in each.protocol.reported)
 
 
 async def end_all(ends: list[Ends]) -> None:
     for each in ends:
         each.transport.abort()
-        await each.told("lost")
+        await each.reported("lost")
         each.peer.close()
 
 
@@ -207,21 +207,21 @@ async def test_others_have_their_turn_before_the_second_that_sent_much(
     much = bytes(SMALL + 1)
     _, second = ends = await two_that_sent(much)
     (go_on,) = put_off
-    assert second.protocol.told == ["made"]
+    assert second.protocol.reported == ["made"]
     for wants in (True, False, True):
         (second.transport.resume_reading if wants else second.transport.pause_reading)()
         assert second.transport.is_reading() is wants
     go_on()
-    assert second.protocol.told == ["made", much]
+    assert second.protocol.reported == ["made", much]
     second.peer.send(b"last")
-    await second.told(b"last")
+    await second.reported(b"last")
     await end_all(ends)
 
 
 async def test_few_bytes_are_handled_at_once(put_off: list[Callable[[], None]]) -> None:
     few = bytes(SMALL)
     _, second = ends = await two_that_sent(few)
-    await second.told(few)
+    await second.reported(few)
     assert put_off == []
     await end_all(ends)
 
@@ -237,10 +237,10 @@ async def test_what_was_put_off_is_not_read_meanwhile(
     else:
         second.transport.pause_reading()
     put_off[0]()
-    assert second.protocol.told == ["made"]
+    assert second.protocol.reported == ["made"]
     if how == "paused":
         second.transport.resume_reading()
-        await second.told(much)
+        await second.reported(much)
     await end_all(ends)
 
 
@@ -251,7 +251,7 @@ async def test_a_connection_that_is_reset_is_no_reason_to_wait(
     for each in ends:
         each.reset()
     for each in ends:
-        await each.told("lost")
+        await each.reported("lost")
     assert put_off == []
 
 
@@ -261,14 +261,14 @@ async def test_the_peer_s_end_closes_unless_the_protocol_goes_on(
 ) -> None:
     both.protocol.keep_open = keep_open
     both.peer.shutdown(socket.SHUT_WR)
-    await both.told("eof")
+    await both.reported("eof")
     assert both.transport.is_closing() is not keep_open
     if keep_open:
         both.transport.write(b"still")
         assert both.peer.recv(10) == b"still"
         both.transport.abort()
-    await both.told("lost")
-    assert both.protocol.told.count("lost") == 1
+    await both.reported("lost")
+    assert both.protocol.reported.count("lost") == 1
 
 
 async def test_our_half_is_closed_once_everything_is_written(both: Ends) -> None:
@@ -283,34 +283,34 @@ async def test_our_half_is_closed_once_everything_is_written(both: Ends) -> None
         received += len(chunk)
     assert received == len(data)
     both.peer.send(b"heard")
-    await both.told(b"heard")
+    await both.reported(b"heard")
     both.transport.abort()
     both.transport.abort()
-    await both.told("lost")
-    assert both.protocol.told.count("lost") == 1
+    await both.reported("lost")
+    assert both.protocol.reported.count("lost") == 1
 
 
 async def test_our_half_is_closed_at_once_when_nothing_waits(both: Ends) -> None:
     both.transport.write_eof()
     assert both.peer.recv(10) == b""
     both.transport.abort()
-    await both.told("lost")
+    await both.reported("lost")
 
 
 async def test_a_reset_is_told_once(both: Ends) -> None:
     both.reset()
-    await both.told("lost")
+    await both.reported("lost")
     assert isinstance(both.protocol.end, ConnectionResetError)
     both.transport.write(b"nobody")
     both.transport.write_eof()
-    assert both.protocol.told.count("lost") == 1
+    assert both.protocol.reported.count("lost") == 1
 
 
 async def test_a_reset_while_bytes_wait_gives_them_up(both: Ends) -> None:
     both.transport.pause_reading()
     both.transport.write(bytes(5_000_000))
     both.reset()
-    await both.told("lost")
+    await both.reported("lost")
     assert isinstance(both.protocol.end, ConnectionError)
     assert both.transport.get_write_buffer_size() == 0
 
@@ -320,7 +320,7 @@ async def test_a_reset_is_found_by_writing(both: Ends) -> None:
     both.reset()
     await asyncio.sleep(0.01)
     both.transport.write(b"anybody?")
-    await both.told("lost")
+    await both.reported("lost")
     assert isinstance(both.protocol.end, ConnectionError)
 
 
@@ -329,4 +329,4 @@ async def test_a_half_that_cannot_be_closed_ends_the_connection(both: Ends) -> N
     both.reset()
     await asyncio.sleep(0.01)
     both.transport.write_eof()
-    await both.told("lost")
+    await both.reported("lost")

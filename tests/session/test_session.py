@@ -195,10 +195,10 @@ def test_what_is_queued_last_comes_soon_while_it_is_less_than_a_window() -> None
 
 def test_whoever_waits_for_room_is_told() -> None:
     session, _ = attached(receive_maximum=1)
-    told: list[tuple[Session, float]] = []
-    session.on_capacity = lambda who, now: told.append((who, now))
+    reported: list[tuple[Session, float]] = []
+    session.on_capacity = lambda who, now: reported.append((who, now))
     session.pump(7.0)
-    assert told == [(session, 7.0)]
+    assert reported == [(session, 7.0)]
 
 
 @pytest.mark.parametrize("qos", [1, 2])

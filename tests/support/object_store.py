@@ -92,8 +92,8 @@ class S3Server:
             self._control("moto-api/reset-auth", b"inf")
 
     def _control(self, path: str, body: bytes = b"-") -> Any:
-        told = {"Content-Type": "text/plain"}
-        request = urllib.request.Request(f"{self.url}/{path}", body, told)
+        reported = {"Content-Type": "text/plain"}
+        request = urllib.request.Request(f"{self.url}/{path}", body, reported)
         with urllib.request.urlopen(request) as answer:
             return json.load(answer)
 

@@ -182,8 +182,8 @@ def test_the_line_that_tells_of_dropped_ones_is_like_any_other() -> None:
                 text += os.read(reader, 65_536).decode()
         handler.close()
     os.close(reader)
-    (told,) = (each for each in text.splitlines() if "dropped here" in each)
-    assert told == "WARNING log lines dropped here, since standard error accepted none: 1"
+    (reported,) = (each for each in text.splitlines() if "dropped here" in each)
+    assert reported == "WARNING log lines dropped here, since standard error accepted none: 1"
 
 
 def test_nothing_is_dropped_where_nothing_blocks() -> None:

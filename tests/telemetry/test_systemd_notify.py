@@ -113,14 +113,14 @@ def test_a_gateway_as_a_service(tmp_path: Path) -> None:
     assert gateway.process is not None
     before = time.monotonic_ns() // 1000
     gateway.process.send_signal(signal.SIGHUP)
-    while (told := systemd.next()) == "WATCHDOG=1":
+    while (reported := systemd.next()) == "WATCHDOG=1":
         pass
-    word, clock = told.splitlines()
+    word, clock = reported.splitlines()
     assert word == "RELOADING=1"
     assert before <= int(clock.removeprefix("MONOTONIC_USEC=")) <= time.monotonic_ns() // 1000
-    while (told := systemd.next()) == "WATCHDOG=1":
+    while (reported := systemd.next()) == "WATCHDOG=1":
         pass
-    assert told == f"READY=1\n{status}"
+    assert reported == f"READY=1\n{status}"
     assert gateway.stop(signal.SIGTERM) == 0
     assert systemd.all()[-1] == "STOPPING=1"
     systemd.close()

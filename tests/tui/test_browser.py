@@ -103,9 +103,9 @@ def page(tmp_path: Path) -> Iterator[Page]:
         stderr=subprocess.DEVNULL,
     )
     try:
-        told = profile / "DevToolsActivePort"
-        until(lambda: told.exists() and told.read_text().count("\n"), "the browser listens")
-        port = int(told.read_text().splitlines()[0])
+        reported = profile / "DevToolsActivePort"
+        until(lambda: reported.exists() and reported.read_text().count("\n"), "the browser listens")
+        port = int(reported.read_text().splitlines()[0])
         until(lambda: listens(port), "the browser listens")
         with connect(_first_page(port), max_size=None) as socket:
             yield Page(socket)

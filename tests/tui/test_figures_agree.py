@@ -153,16 +153,16 @@ def differences(heard: Heard, checks: tuple[Check, ...], text: str, since: float
 
 async def agreed(application: TidegateApp, wrong: Callable[[str, float], list[str]]) -> None:
     """Return when the screen agrees in all, as it always does unless the machine has paused."""
-    told: list[str] = ["nothing was compared"]
+    reported: list[str] = ["nothing was compared"]
 
     def compare() -> bool:
         begun = time.time()
         application._tick()
         application._draw()
-        told[:] = wrong(rendered(application), begun - ROUND - LATE)
-        return not told and time.time() - begun < LATE
+        reported[:] = wrong(rendered(application), begun - ROUND - LATE)
+        return not reported and time.time() - begun < LATE
 
-    await until(compare, lambda: "\n".join([*told, rendered(application)]))
+    await until(compare, lambda: "\n".join([*reported, rendered(application)]))
 
 
 def all_figures(heard: Heard, compared: set[str], text: str, since: float) -> list[str]:
@@ -191,14 +191,14 @@ async def test_every_figure_that_both_have_agrees(
         def rates(text: str, _: float) -> list[str]:
             names = (figures.RECEIVED, figures.ANSWERED, figures.REFUSED, figures.SENT,
                      figures.SYS_SENT, "tidegate/uplink/cloud/acknowledged")  # fmt: skip
-            received, answered, refused, sent, told, delivered = (
+            received, answered, refused, sent, reported, delivered = (
                 heard.rate(each, time.time()) for each in names
             )
             questions = answered + refused
             found = []
             for name, pattern, rate in (
                 ("in", r"in  +(\S+)/s", received - questions),
-                ("out", r"out  +(\S+)/s", max(0.0, sent - told - questions)),
+                ("out", r"out  +(\S+)/s", max(0.0, sent - reported - questions)),
                 ("cloud", r"● cloud (\S+)/s", delivered),
             ):
                 match = re.search(pattern, text)

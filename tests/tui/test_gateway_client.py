@@ -25,7 +25,7 @@ class Watched:
     """A client that subscribes as its owner would, and all that it told."""
 
     def __init__(self, port: int, username: str | None = None, password: str | None = None) -> None:
-        self._told: list[LinkEvent] = []
+        self._reported: list[LinkEvent] = []
         self._subscribed = False
         self.client = GatewayClient(Address("127.0.0.1", port, username, password))
 
@@ -34,10 +34,10 @@ class Watched:
         with suppress(Empty):
             while True:
                 events = self.client.events.get_nowait()
-                self._told.append(events)
+                self._reported.append(events)
                 if isinstance(events, Link) and events.phase is Phase.CONNECTED:
                     self.client.subscribe(FILTERS)
-        return self._told
+        return self._reported
 
     @property
     def links(self) -> list[Link]:

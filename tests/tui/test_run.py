@@ -146,10 +146,10 @@ def test_a_terminal_that_does_not_say_where_its_cursor_is(gateway: int) -> None:
 @pytest.mark.parametrize("url", ["localhost:1883", "http://127.0.0.1", "mqtt://u:secret@h:x"])
 def test_a_url_that_cannot_be_used(url: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(url) == 2
-    told = capsys.readouterr().err
-    assert told.startswith("tidegate tui: URL ")
-    assert told.count("\n") == 1
-    assert "secret" not in told
+    output = capsys.readouterr().err
+    assert output.startswith("tidegate tui: URL ")
+    assert output.count("\n") == 1
+    assert "secret" not in output
 
 
 def test_without_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:

@@ -472,7 +472,7 @@ def at_view(keys: tuple[str, ...]) -> Bench:
     return made
 
 
-def told(bench: Bench) -> tuple[object, ...]:
+def reported(bench: Bench) -> tuple[object, ...]:
     """Return everything that a key may change."""
     session, client = bench.session, bench.client
     return (
@@ -493,9 +493,9 @@ def test_every_key_that_the_help_lists_does_something(keys: tuple[str, ...]) -> 
     idle = []
     for key in sorted(listed - {"right", "left", "l", "h", "up", "k", "down", "j", "[", "b"}):
         bench = at_view(keys)
-        before = told(bench)
+        before = reported(bench)
         bench.session.key(key, key if len(key) == 1 else None)
-        if told(bench) == before:
+        if reported(bench) == before:
             idle.append(key)
     assert not idle
 

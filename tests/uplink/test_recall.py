@@ -51,8 +51,8 @@ MISTAKES = [
 
 
 @table(("payload", "told"), MISTAKES)
-def test_a_mistake_is_named(payload: bytes, told: str) -> None:
-    with pytest.raises(RecallError, match=re.escape(told)):
+def test_a_mistake_is_named(payload: bytes, reported: str) -> None:
+    with pytest.raises(RecallError, match=re.escape(reported)):
         parse_request(payload)
 
 
@@ -126,8 +126,8 @@ async def waiting(store: Store) -> list[OutboxRow]:
 
 async def test_a_window_is_put_into_the_lowest_lane(store: Store) -> None:
     await remember(store, 9)
-    told: list[Outcome] = []
-    store.outbox.on_outcome.append(lambda _, outcome, __: told.append(outcome))
+    reported: list[Outcome] = []
+    store.outbox.on_outcome.append(lambda _, outcome, __: reported.append(outcome))
     report = await ended(recall_of(store), b'{"from":3000,"to":5000}')
     rows = await waiting(store)
     assert [(row.epoch, row.stream, row.seq, row.time) for row in rows] == [
@@ -137,7 +137,7 @@ async def test_a_window_is_put_into_the_lowest_lane(store: Store) -> None:
     reached = {"epoch": EPOCH, "number": 5, "time": 5000}
     assert report == {"state": "done", "messages": 3, "complete": True, "reached": reached}
     store.outbox.remove(rows, Outcome.DELIVERED)
-    assert (store.outbox.recalled, told) == (0, [])
+    assert (store.outbox.recalled, reported) == (0, [])
 
 
 @pytest.mark.parametrize("piece", [1, 100, 10_000])

@@ -195,12 +195,14 @@ async def test_an_error_that_nobody_foresaw_is_logged_and_the_link_tried_again(
 ) -> None:
     reconnect_after(monkeypatch, 0.3)
     uplink, _ = _scripted(store, KeyError("surprise"))
-    told: list[tuple[str, object]] = []
+    texts: list[tuple[str, object]] = []
     values = store.counters.values
-    uplink.on_state.append(lambda: told.append((uplink.state, values.get("tidegate/uplink/error"))))
+    uplink.on_state.append(
+        lambda: texts.append((uplink.state, values.get("tidegate/uplink/error")))
+    )
     await uplink.start()
     await connected(uplink)
-    assert ("disconnected", "KeyError: 'surprise'") in told
+    assert ("disconnected", "KeyError: 'surprise'") in texts
     await uplink.close()
     assert "Traceback" in caplog.text
 

@@ -101,8 +101,10 @@ def test_nothing_of_the_text_is_source() -> None:
     )
     function = made(text)
     code = function.__code__
-    told = {*code.co_names, *code.co_varnames, *map(repr, code.co_consts)}
-    assert not any(piece in word for piece in ("import", "abcdefgh", "123", "987") for word in told)
+    texts = {*code.co_names, *code.co_varnames, *map(repr, code.co_consts)}
+    assert not any(
+        piece in word for piece in ("import", "abcdefgh", "123", "987") for word in texts
+    )
     assert all(name[0] in "mvK" for name in code.co_varnames)
     member = {HOSTILE: HOSTILE}
     message = Message("t", json.dumps(member).encode(), user_properties=tuple(member.items()))

@@ -128,8 +128,8 @@ def test_everything_that_cannot_work_is_told_at_once(tmp_path: Path) -> None:
     configuration, mistakes = read(path)
     with pytest.raises(ConfigurationError) as raised:
         check_configuration(configuration, mistakes)
-    told = [line.split(": ")[1].split(" = ")[0] for line in str(raised.value).splitlines()]
-    assert told == [
+    lines = [line.split(": ")[1].split(" = ")[0] for line in str(raised.value).splitlines()]
+    assert lines == [
         "x",
         "listener[0].port",
         "uplink.rule[1].topic",
@@ -162,13 +162,13 @@ def test_unlikely_filters_are_warned_of(tmp_path: Path, capsys: pytest.CaptureFi
         """
     )
     assert main(["check", str(path)]) == 0
-    told = capsys.readouterr().out.splitlines()
-    assert [line.partition("warning: ")[2].partition(":")[0] for line in told[:-1]] == [
+    output = capsys.readouterr().out.splitlines()
+    assert [line.partition("warning: ")[2].partition(":")[0] for line in output[:-1]] == [
         "subscription_filter[0].where",
         "uplink.rule[0].where",
         "uplink.rule[1].where",
     ]
-    assert told[-1] == f"{path}: ok"
+    assert output[-1] == f"{path}: ok"
 
 
 @pytest.mark.parametrize(

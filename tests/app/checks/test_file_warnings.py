@@ -113,12 +113,12 @@ def test_what_belongs_to_another_user(tmp_path: Path, monkeypatch: pytest.Monkey
     configuration = written(tmp_path)
     owner = tmp_path.stat().st_uid
     monkeypatch.setattr(module, "_trusted", lambda _: frozenset({owner + 4_711}))
-    told = file_warnings(configuration)
+    reported = file_warnings(configuration)
     acl = tmp_path / "acl"
     name = "root" if owner == 0 else pwd.getpwuid(owner).pw_name
     text = f"belongs to user {name}, who may change it: chown root {acl}"
-    assert f"listener[0].acl_file: {acl} {text}" in told
-    assert f"the configuration: {tmp_path} belongs to user" in "\n".join(told)
+    assert f"listener[0].acl_file: {acl} {text}" in reported
+    assert f"the configuration: {tmp_path} belongs to user" in "\n".join(reported)
 
 
 def test_whose_files_are_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,6 +142,6 @@ def test_many_are_bounded(tmp_path: Path) -> None:
         file.touch()
         file.chmod(0o666)
         listeners.append(ListenerSettings(acl_file=str(file)))
-    told = file_warnings(Configuration("(none)", "id", listeners=tuple(listeners)))
-    assert len(told) == MAXIMUM + 1
-    assert told[-1] == "5 more things that others may read or change"
+    reported = file_warnings(Configuration("(none)", "id", listeners=tuple(listeners)))
+    assert len(reported) == MAXIMUM + 1
+    assert reported[-1] == "5 more things that others may read or change"

@@ -87,8 +87,8 @@ def test_the_service_of_another_configuration(tmp_path: Path) -> None:
     ],
 )
 def test_files_that_the_sandbox_hides(tmp_path: Path, path: str, line: str, reason: str) -> None:
-    (told,) = warned(tmp_path, listener(password_file=path), line)
-    assert told.startswith(f"listener[0].password_file: the service cannot use {path}: {reason}")
+    (texts,) = warned(tmp_path, listener(password_file=path), line)
+    assert texts.startswith(f"listener[0].password_file: the service cannot use {path}: {reason}")
 
 
 def test_a_home_is_open_to_a_service_without_a_sandbox(tmp_path: Path) -> None:
@@ -119,10 +119,10 @@ def test_files_that_are_closed_to_its_user(
     for path, mode in ((file, file_mode), (folder, folder_mode)):
         os.chown(path, 0, user.pw_gid if group else 0)
         path.chmod(mode)
-    told = warned(tmp_path, listener(password_file=str(file)), "User=nobody")
-    assert [line.partition("/etc")[0] != "" for line in told] == [True] * bool(closed)
+    reported = warned(tmp_path, listener(password_file=str(file)), "User=nobody")
+    assert [line.partition("/etc")[0] != "" for line in reported] == [True] * bool(closed)
     if closed:
-        assert f"{closed} is closed to its user: chgrp nobody and chmod g+" in told[0]
+        assert f"{closed} is closed to its user: chgrp nobody and chmod g+" in reported[0]
 
 
 def test_places_that_it_may_not_write_to(tmp_path: Path) -> None:
@@ -130,8 +130,8 @@ def test_places_that_it_may_not_write_to(tmp_path: Path) -> None:
     text = "[[uplink]]\nname = 'a'\ndirectory = '{}'\n"
     assert warned(tmp_path, text.format("/srv/landing/a"), *lines) == []
     assert warned(tmp_path, text.format("/var/lib/tidegate/x"), *lines) == []
-    (told,) = warned(tmp_path, text.format("/srv/other"), *lines)
-    assert "the service cannot use /srv/other: its sandbox closes it; ReadWritePaths=" in told
+    (reported,) = warned(tmp_path, text.format("/srv/other"), *lines)
+    assert "the service cannot use /srv/other: its sandbox closes it; ReadWritePaths=" in reported
     assert warned(tmp_path, text.format("/srv/other"), "StateDirectory=tidegate") == []
 
 

@@ -53,7 +53,7 @@ def runs(tmp_path: Path) -> Runs:
     return Runs(tmp_path)
 
 
-def told(answer: dict[str, Any]) -> list[tuple[str, str]]:
+def reported(answer: dict[str, Any]) -> list[tuple[str, str]]:
     return [(row["kind"], row["subject"]) for row in answer["rows"]]
 
 
@@ -140,7 +140,7 @@ async def test_flapping_clients_shared_identifiers_and_orders_are_told(runs: Run
         await operator.ask("client/disconnect", id="twin", reason="too loud")
         await until(lambda: "twin" not in gateway.broker.clients)
         answer = await operator.ask("events")
-        assert told(answer) == [
+        assert reported(answer) == [
             ("ended", "twin"),
             ("order", "client 'twin': too loud"),
             ("shared", "twin"),
@@ -151,12 +151,12 @@ async def test_flapping_clients_shared_identifiers_and_orders_are_told(runs: Run
         text = answer["rows"][1]["text"]
         assert text.startswith("requested by client 'operator' at 127.0.0.1:")
         newer = await operator.ask("events", after=answer["rows"][1]["id"])
-        assert told(newer) == [("ended", "twin")]
+        assert reported(newer) == [("ended", "twin")]
         assert newer["last"] == answer["last"]
         late = answer["time"] + 3_600_000
-        assert told(await operator.ask("events", since=late)) == [("start", "gateway")]
+        assert reported(await operator.ask("events", since=late)) == [("start", "gateway")]
         page = await operator.ask("events", offset=2, limit=2)
-        assert (told(page)[0][0], page["next"], page["total"]) == ("shared", 4, 5)
+        assert (reported(page)[0][0], page["next"], page["total"]) == ("shared", 4, 5)
         await clients.close()
         await operator.close()
 

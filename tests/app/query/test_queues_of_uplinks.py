@@ -103,11 +103,11 @@ async def test_the_next_attempt_to_connect_is_told_until_it_is_not_planned(
     async with asyncio.timeout(60):
         while (await seconds("queues", "rows"))["plant"] is None:  # an attempt is being made
             pass
-        while not (told := await seconds("status", "uplinks"))["plant"]:
+        while not (reported := await seconds("status", "uplinks"))["plant"]:
             pass
-    assert told["cloud"] is None
-    assert isinstance(told["plant"], int)
-    assert 1 <= told["plant"] <= 60
+    assert reported["cloud"] is None
+    assert isinstance(reported["plant"], int)
+    assert 1 <= reported["plant"] <= 60
     await until(lambda: bool(figures[plant + "next_attempt_seconds"]))
     assert figures["tidegate/uplink/cloud/next_attempt_seconds"] == 0
     common = figures["tidegate/uplink/next_attempt_seconds"]

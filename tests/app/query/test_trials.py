@@ -46,13 +46,13 @@ def watched(gateway: Gateway) -> bool:
     return gateway.broker.watch is not None
 
 
-async def told(operator: Operator, key: str, name: str) -> dict[str, Any]:
+async def reported(operator: Operator, key: str, name: str) -> dict[str, Any]:
     """Return what is told of a trial once that has something under this key."""
     for _ in range(1_000):
         answer = await operator.ask("rule/trial", name=name)
-        told = {**answer, **answer.get("trial", {})}
-        if told.get(key):
-            return told
+        reported = {**answer, **answer.get("trial", {})}
+        if reported.get(key):
+            return reported
         await asyncio.sleep(0.02)
     raise AssertionError(answer)
 
@@ -191,11 +191,11 @@ async def test_a_trial_ends_when_its_time_is_over_and_with_its_owner(
 ) -> None:
     other = await Operator.open(port, "other")
     await tried(other, name="short", rule="0", remove=True, seconds=1)
-    assert (await told(operator, "reason", name="short"))["reason"] == "its time is over"
+    assert (await reported(operator, "reason", name="short"))["reason"] == "its time is over"
     await tried(other, name="long", set={"topic": "new/#"}, seconds=3_600)
     assert watched(gateway)
     await other.close()
-    assert "there is no trial 'long'" in (await told(operator, "error", name="long"))["error"]
+    assert "there is no trial 'long'" in (await reported(operator, "error", name="long"))["error"]
     assert not watched(gateway)
     assert "there are: none" in await operator.refused("rule/trial", name="short")
 
@@ -208,7 +208,7 @@ async def test_one_request_can_wait_for_the_end(
     )
     publisher = await clients.connect("p")
     other = await Operator.open(port, "other")
-    await told(other, "name", name="operator")
+    await reported(other, "name", name="operator")
     await publish(publisher, "sensors/x", COLD)
     trial = await waiting
     assert (trial["state"], trial["only_new"]) == ("over", 1)

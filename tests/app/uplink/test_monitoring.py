@@ -104,9 +104,9 @@ class Rig:
             oldest=SimpleNamespace(time=None),
             uplinks=SimpleNamespace(names=("",), rows=[0], several=False),
         )
-        self.told: list[Happening] = []
+        self.reported: list[Happening] = []
         event = Happenings()
-        event.listen(self.told.append)
+        event.listen(self.reported.append)
         gateway: Any = SimpleNamespace(clock=self.clock, event=event)
         self.lines = LinkLines(gateway, cast("Any", self.uplink), cast("Any", self.outbox))
 
@@ -230,13 +230,13 @@ def test_a_link_that_is_down_is_an_event_until_it_is_back(rig: Rig) -> None:
     rig.now("connected", 0.3)
     rig.now("disconnected")
     rig.now("disconnected", WORTH_TELLING - 1)
-    assert {each.stage for each in rig.told} == {Stage.ENDS}  # of what had not begun
-    rig.told.clear()
+    assert {each.stage for each in rig.reported} == {Stage.ENDS}  # of what had not begun
+    rig.reported.clear()
     rig.uplink.error = "refused"
     rig.now("disconnected", 2)
     rig.now("paused", 100)
     rig.now("connected", 1)
-    assert [(each.stage, each.subject, each.text) for each in rig.told] == [
+    assert [(each.stage, each.subject, each.text) for each in rig.reported] == [
         (Stage.BEGINS, "uplink", "disconnected (refused)"),
         (Stage.ENDS, "uplink", "is back"),
     ]

@@ -66,17 +66,17 @@ def _values(broker: FleetBroker, topic: str = "sensors/n1") -> list[int]:
     return [json.loads(p.payload)["value"] for p in broker.data if p.topic.endswith(topic)]
 
 
-def _told(broker: FleetBroker) -> dict[int, str]:
+def _reported(broker: FleetBroker) -> dict[int, str]:
     """Return the outcome of each number of the sensors' start that this fleet was told."""
-    told: dict[int, str] = {}
+    reported: dict[int, str] = {}
     epoch = dict(broker.data[0].properties.user_properties)["seq"].partition(".")[0]
     for publish in broker.publishes:
         entry = json.loads(publish.payload) if publish.topic.endswith("/ledger") else {}
         if entry.get("epoch") == epoch:
             for first, last, outcome, _ in entry["ranges"]:
                 for number in range(first, last + 1):
-                    told.setdefault(number, outcome)
-    return told
+                    reported.setdefault(number, outcome)
+    return reported
 
 
 async def _uplink(gateway: GatewayProcess, action: str, name: str) -> tuple[int, str]:
@@ -95,10 +95,10 @@ async def test_one_that_is_down_delays_no_other_and_each_is_told_every_number(
     with _gateway(tmp_path, cloud, plant) as gateway:
         await _publish(gateway.port, "sensors/n1", range(100))
         await until(lambda: sorted(_values(cloud)) == list(range(100)))
-        status, told = await _uplink(gateway, "status", "plant")
-        assert (status, "50 messages" in told, "disconnected" in told) == (1, True, True), told
-        status, told = await _uplink(gateway, "status", "cloud")
-        assert (status, "waiting       0 messages" in told) == (0, True), told
+        status, texts = await _uplink(gateway, "status", "plant")
+        assert (status, "50 messages" in texts, "disconnected" in texts) == (1, True, True), texts
+        status, texts = await _uplink(gateway, "status", "cloud")
+        assert (status, "waiting       0 messages" in texts) == (0, True), texts
         await asyncio.sleep(0.2)  # what is delivered is noted with the next commit, 50 ms later
         gateway.kill()
         await plant.start()
@@ -112,8 +112,8 @@ async def test_one_that_is_down_delays_no_other_and_each_is_told_every_number(
         assert not _values(cloud, "quick/n1")
         assert (await _uplink(gateway, "resume", "cloud"))[0] == 0
         filtered = dict.fromkeys(range(1, 51), "filtered")
-        await until(lambda: _told(plant).items() >= filtered.items())
-        await until(lambda: _told(cloud) == dict.fromkeys(range(1, 101), "delivered"))
+        await until(lambda: _reported(plant).items() >= filtered.items())
+        await until(lambda: _reported(cloud) == dict.fromkeys(range(1, 101), "delivered"))
         assert (
             "has no uplink moon; there are cloud, plant"
             in (await _uplink(gateway, "status", "moon"))[1]

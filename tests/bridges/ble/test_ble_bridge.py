@@ -197,9 +197,9 @@ async def test_one_characteristic_that_cannot_be_read_costs_no_other(
             await until(lambda: gateway.counters.count("tidegate/ble/gatt_failures") >= 4)
             assert device.connected
     assert {topic for topic, _ in gateway.broker.readings} == {"sensors/lamp/temperature"}
-    told = [text for text in caplog.messages if ADDRESS in text]
-    assert len(told) == 3
-    assert "(battery): the device does not have it" in told[0]
+    lines = [text for text in caplog.messages if ADDRESS in text]
+    assert len(lines) == 3
+    assert "(battery): the device does not have it" in lines[0]
 
 
 def heard(data: bytes, time: float, rssi: int = -60, address: str = ADDRESS) -> Advertisement:
@@ -400,9 +400,9 @@ def test_no_advertisement_raises_anything(data: bytes, start: bytes) -> None:
 
 def test_the_steps_begin_anew_after_the_last_and_are_slower_then() -> None:
     steps = StallSteps(10.0, 0.0)
-    told = [(now, step) for now in range(200) if (step := steps.next(float(now)))]
-    assert [now for now, _ in told] == [10, 20, 30, 50, 70, 90, 130, 170]
-    assert [step for _, step in told][:4] == [
+    reported = [(now, step) for now in range(200) if (step := steps.next(float(now)))]
+    assert [now for now, _ in reported] == [10, 20, 30, 50, 70, 90, 130, 170]
+    assert [step for _, step in reported][:4] == [
         "restart the scan",
         "power-cycle the adapter",
         "alarm",

@@ -320,19 +320,19 @@ def test_what_has_waited_and_what_cannot_be_right_is_no_state(
 ) -> None:
     bridge = started(gateway)
 
-    def told(value: float, **fields: object) -> None:
+    def reported(value: float, **fields: object) -> None:
         payload = json.dumps({"value": value, "unit": "°C", **fields}).encode()
         gateway.subscriptions.publish("sensors/n1/temperature", payload)
 
     now = clock.wall_ms()
-    told(1, time=now - 3_600_000)
-    told(2, time=now)
-    told(3, time=now - 299_000)  # a state does not go back
+    reported(1, time=now - 3_600_000)
+    reported(2, time=now)
+    reported(3, time=now - 299_000)  # a state does not go back
     for quality in ("out_of_range", "fell", "jumped"):
-        told(-127, time=now, quality=quality)
-    told(4, time=now + 60_000)
-    told(5, time=now + 1)  # a node whose clock was ahead
-    told(6)
+        reported(-127, time=now, quality=quality)
+    reported(4, time=now + 60_000)
+    reported(5, time=now + 1)  # a node whose clock was ahead
+    reported(6)
     assert [value for _, value in said(gateway, bridge)] == [2, 4, 5, 6]
     assert gateway.figure("homeassistant/old") == 2
 

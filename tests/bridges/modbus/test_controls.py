@@ -104,12 +104,12 @@ async def test_a_choice_is_published_and_a_button_is_only_written(gateway: Gatew
     async with serving(port), bridge:
         await until(lambda: len(values(gateway, "mode")) > 1)
         assert set(gateway.controls) == {"sensors/plc/mode", "sensors/plc/reset"}
-        told = gateway.subscriptions.publish("sensors/plc/mode/set", b"off")
-        told += gateway.subscriptions.publish("sensors/plc/reset/set", b"press")
-        told += gateway.subscriptions.publish("sensors/plc/mode/set", b"cool")
+        reported = gateway.subscriptions.publish("sensors/plc/mode/set", b"off")
+        reported += gateway.subscriptions.publish("sensors/plc/reset/set", b"press")
+        reported += gateway.subscriptions.publish("sensors/plc/mode/set", b"cool")
         await until(lambda: values(gateway, "mode")[-1] == "off")
         await until(lambda: values(gateway, "count")[-1] == 7)
-    assert [int(code) for code in told] == [0, 0, 0x99]
+    assert [int(code) for code in reported] == [0, 0, 0x99]
     assert values(gateway, "mode")[0] == "heat"
     assert values(gateway, "reset") == []
     assert gateway.controls == {}

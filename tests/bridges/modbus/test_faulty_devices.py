@@ -55,7 +55,7 @@ def found(gateway: Gateway) -> dict[str, object]:
     return {topic.rpartition("/")[2]: each["value"] for topic, each in gateway.broker.readings}
 
 
-def told(caplog: pytest.LogCaptureFixture, word: str) -> list[str]:
+def reported(caplog: pytest.LogCaptureFixture, word: str) -> list[str]:
     messages = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
     return [each for each in messages if word in each]
 
@@ -75,7 +75,7 @@ async def test_one_illegal_register_costs_no_neighbour_and_is_named_once(
         await until(lambda: gateway.figure("modbus/plc/devices_in_trouble") == 1)
         before = len(gateway.broker.messages)
         await until(lambda: len(gateway.broker.messages) > before + 30)
-    (line,) = told(caplog, "refuses")
+    (line,) = reported(caplog, "refuses")
     assert f"device 1 refuses holding {illegal} (q{illegal}): " in line
     # a failure may end any time, and others are asked for a part first
     assert code not in (2, 3) or slave.asked.count((illegal, 1)) == 1
@@ -134,11 +134,11 @@ async def test_a_register_without_an_answer_costs_no_neighbour_and_is_named_once
         tcp_slave(slave) as port,
         bridging(gateway, port, neighbours(10), kind, timeout=0.05),
     ):
-        await until(lambda: bool(told(caplog, "does not answer for")), 40)
+        await until(lambda: bool(reported(caplog, "does not answer for")), 40)
         asked = slave.asked.count((illegal, 1))
         before = len(gateway.broker.messages)
         await until(lambda: len(gateway.broker.messages) > before + 60)
-    (line,) = told(caplog, "does not answer for")
+    (line,) = reported(caplog, "does not answer for")
     assert line.endswith(f"device 1 does not answer for holding {illegal} (q{illegal})")
     assert found(gateway) == expected
     assert slave.asked.count((illegal, 1)) == asked  # it is asked again after a minute
@@ -157,7 +157,7 @@ async def test_a_table_that_a_device_does_not_have_is_named_once(
     slave = Slave(illegal=frozenset(range(20)), code=1)
     async with tcp_slave(slave) as port, bridging(gateway, port, neighbours(20)):
         await until(lambda: gateway.figure("modbus/plc/devices_in_trouble") == 1)
-    (line,) = told(caplog, "refuses")
+    (line,) = reported(caplog, "refuses")
     assert "refuses holding 0 to 19 (q0, q1, q2, q3 and 16 more): illegal function" in line
     assert slave.asked == [(0, 20), (0, 1), (0, 20), (19, 1), (0, 20), (10, 1), (0, 20)]
 
@@ -201,9 +201,9 @@ async def test_a_busy_device_keeps_a_request_whole(
         await until(lambda: gateway.figure("modbus/plc/devices_in_trouble") == 1)
         slave.illegal = frozenset()
         await until(lambda: len(found(gateway)) == 3)
-        assert told(caplog, "answers for holding 0 to 2 (q0, q1, q2)")
+        assert reported(caplog, "answers for holding 0 to 2 (q0, q1, q2)")
     assert {count for _, count in slave.asked} == {3}
-    assert len(told(caplog, "refuses holding 0 to 2")) == 1
+    assert len(reported(caplog, "refuses holding 0 to 2")) == 1
 
 
 async def test_a_device_that_a_gateway_does_not_reach_is_left_alone(gateway: Gateway) -> None:
@@ -241,7 +241,7 @@ async def test_a_late_answer_is_never_another_registers(
     }
     assert values == {("sensors/plc/q10", 10), ("sensors/plc/q20", 20)}
     assert gateway.counters.count("tidegate/modbus/late_answers") >= 1
-    assert len(told(caplog, "too late: timeout must be longer")) <= 1
+    assert len(reported(caplog, "too late: timeout must be longer")) <= 1
 
 
 @pytest.mark.parametrize("again", [0.03, 0.15])

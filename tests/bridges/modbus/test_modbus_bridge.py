@@ -88,13 +88,13 @@ async def test_registers_and_coils_are_read_and_written_over_tcp(gateway: Gatewa
         assert values(gateway, "temperature")[0] == 21.5
         assert values(gateway, "power")[0] == 21.5
         assert values(gateway, "voltage") == [230]  # it does not change
-        told = gateway.subscriptions.publish("sensors/plc/running/set", b"on")
-        told += gateway.subscriptions.publish("sensors/plc/voltage/set", b'{"value": 242}')
+        reported = gateway.subscriptions.publish("sensors/plc/running/set", b"on")
+        reported += gateway.subscriptions.publish("sensors/plc/voltage/set", b'{"value": 242}')
         await until(lambda: values(gateway, "voltage")[-1] == 242)
         await until(lambda: values(gateway, "running")[-1] is True)
         for payload in (b"70000", b"high", b"\xff", b"1e999", b"[]"):
-            told += gateway.subscriptions.publish("sensors/plc/voltage/set", payload)
-    assert [int(code) for code in told] == [0, 0, 0x99, 0x99, 0x99, 0x99, 0x99]
+            reported += gateway.subscriptions.publish("sensors/plc/voltage/set", payload)
+    assert [int(code) for code in reported] == [0, 0, 0x99, 0x99, 0x99, 0x99, 0x99]
     assert gateway.figure("modbus/writes") == 2
 
 
@@ -121,11 +121,11 @@ async def test_writes_that_wait_are_bounded(gateway: Gateway) -> None:
     register = [{"address": 1, "quantity": "x", "writable": True}]
     async with bridging(gateway, f"tcp://127.0.0.1:{free_port()}", register=register):
         await until(lambda: bool(gateway.subscriptions.receivers))
-        told = [
+        reported = [
             int(gateway.subscriptions.publish("sensors/plc/x/set", b"1")[0])
             for _ in range(WRITES_MAX + 2)
         ]
-    assert told == [0] * WRITES_MAX + [0x97, 0x97]
+    assert reported == [0] * WRITES_MAX + [0x97, 0x97]
 
 
 @pytest.fixture

@@ -58,8 +58,8 @@ def test_what_a_name_does_not_say_is_told_once(
     intake: LineIntake, caplog: pytest.LogCaptureFixture
 ) -> None:
     intake.feed(b'{"V":230.1,"temp":21.5,"hum":40}\n' * 3 + b'{"V":230,"I":1}\n')
-    told = [record.getMessage() for record in caplog.records]
-    assert told == [
+    lines = [record.getMessage() for record in caplog.records]
+    assert lines == [
         f'serial:tty: no unit is known for {names}: say in `map` what they mean, such as "{first}"'
         ' = { quantity = "...", unit = "..." }'
         for names, first in (("V, temp", "V"), ("I", "I"))
@@ -97,8 +97,8 @@ def test_each_kind_of_refusal_is_told_once_and_the_last_one_shown(
     host = gateway.host("serial", "tty")
     intake = LineIntake("board", host, CsvLines(("temp", "hum"), ",").parse)
     intake.feed(b"1,2,3\n1,2,3,4\n1\nnan,40\nnan,inf\n21,5\x1b,48,2\n")
-    told = [record.getMessage() for record in caplog.records if "refused" in record.getMessage()]
-    assert [each.removeprefix("serial:tty: a reading was refused: ") for each in told] == [
+    lines = [record.getMessage() for record in caplog.records if "refused" in record.getMessage()]
+    assert [each.removeprefix("serial:tty: a reading was refused: ") for each in lines] == [
         "a line of 3 cells: 2 must be there: 1,2,3",
         "value nan of temperature: only finite numbers are allowed",
         "value nan of humidity: only finite numbers are allowed",

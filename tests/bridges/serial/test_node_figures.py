@@ -47,8 +47,8 @@ def test_safe_mode_is_an_alarm_until_the_next_start(
     assert port.shown("safe_mode") == 1
     port.beat("n1", 8)
     assert (port.shown("safe_mode"), port.alarms.raised) == (0, {})
-    told = [record.message for record in caplog.records]
-    assert told == [
+    lines = [record.message for record in caplog.records]
+    assert lines == [
         "serial ttyUSB0: node n1 failed several times in a row, and runs without its sensors",
         "serial ttyUSB0: node n1 has left its safe mode",
     ]

@@ -249,13 +249,13 @@ async def test_a_command_is_written_as_a_line(
 ) -> None:
     async with running(gateway, plan(line, "json", node="boiler")):
         await opened(counters)
-        told = gateway.subscriptions.publish("sensors/boiler/command", b"on")
-        told += gateway.subscriptions.publish("sensors/boiler/command", b"a\nb")
+        reported = gateway.subscriptions.publish("sensors/boiler/command", b"on")
+        reported += gateway.subscriptions.publish("sensors/boiler/command", b"a\nb")
         await until(lambda: line.received() == b"on\n")
         line.unplug()
         await until(lambda: state(counters) == "waiting")
-        told += gateway.subscriptions.publish("sensors/boiler/command", b"off")
-    assert [hex(code) for code in told] == ["0x0", "0x99", "0x83"]
+        reported += gateway.subscriptions.publish("sensors/boiler/command", b"off")
+    assert [hex(code) for code in reported] == ["0x0", "0x99", "0x83"]
 
 
 async def test_raw_bytes(

@@ -13,7 +13,11 @@ def test_a_silence_is_told_after_so_many_usual_gaps_and_again_when_it_lasts() ->
     silence = Silence(3)
     last = heard(silence, *(10.0 * place for place in range(8)))
     checks = {second: silence.check(last + second) for second in range(1, 130)}
-    assert {second: told for second, told in checks.items() if told} == {30: 30, 60: 60, 120: 120}
+    assert {second: texts for second, texts in checks.items() if texts} == {
+        30: 30,
+        60: 60,
+        120: 120,
+    }
 
 
 def test_what_comes_ends_the_silence_and_its_length_is_not_usual() -> None:
@@ -57,11 +61,11 @@ def test_a_slower_rhythm_is_told_once_and_usual_then() -> None:
     """Three readings each minute, where there was one each second."""
     silence = Silence(10)
     last = heard(silence, *map(float, range(60)))
-    told = []
+    reported = []
     for _ in range(5):
-        told.append([silence.check(last + second) for second in range(60)])
+        reported.append([silence.check(last + second) for second in range(60)])
         last = heard(silence, *(last + 60 + 0.001 * place for place in range(3)))
-    assert [sum(look is not None for look in looks) for looks in told] == [3, 3, 0, 0, 0]
+    assert [sum(look is not None for look in looks) for looks in reported] == [3, 3, 0, 0, 0]
     assert 59 < silence.usual < 61
     assert silence.check(last + 599) is None
     assert silence.check(last + 601) == 601

@@ -30,18 +30,18 @@ def test_mqtt_5_is_told_the_limits_and_that_where_is_understood() -> None:
 
 
 @pytest.mark.parametrize(
-    ("configured", "asked", "told"),
+    ("configured", "asked", "expected"),
     [("answers/", 1, "answers/"), ("answers/", 0, None), ("answers/", None, None), (None, 1, None)],
 )
 def test_response_information_is_told_to_those_who_ask(
-    configured: str | None, asked: int | None, told: str | None
+    configured: str | None, asked: int | None, expected: str | None
 ) -> None:
     harness = Harness(BrokerSettings(response_information=configured))
     client = harness.open()
     client.send(Connect("c", properties=Properties(request_response_information=asked)))
     (connack,) = client.take()
     assert isinstance(connack, ConnAck)
-    assert connack.properties.response_information == told
+    assert connack.properties.response_information == expected
 
 
 def test_without_topic_aliases_there_is_no_topic_alias_maximum() -> None:

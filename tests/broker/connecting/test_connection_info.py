@@ -109,7 +109,7 @@ def test_a_listener_s_packet_size_is_told_and_kept(harness: Harness) -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "asked", "told", "silence"),
+    ("version", "asked", "expected", "silence"),
     [
         (MQTT_5, 0, 60, 90),
         (MQTT_5, 61, 60, 90),
@@ -121,11 +121,11 @@ def test_a_listener_s_packet_size_is_told_and_kept(harness: Harness) -> None:
     ],
 )
 def test_the_longest_keep_alive(
-    harness: Harness, version: int, asked: int, told: int | None, silence: int
+    harness: Harness, version: int, asked: int, expected: int | None, silence: int
 ) -> None:
     info = ConnectionInfo(maximum_keep_alive=60)
     client = harness.connect("c", version, keep_alive=asked, info=info)
-    assert client.connack.properties.server_keep_alive == told
+    assert client.connack.properties.server_keep_alive == expected
     harness.pass_time(silence - 1)
     assert not client.closed()
     harness.pass_time(1)

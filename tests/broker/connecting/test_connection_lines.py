@@ -78,11 +78,11 @@ def test_the_end_of_a_connection_is_logged_with_who_why_and_for_how_long(
     assert faulty.closed()
     assert silent.closed()
     harness.broker.connection_lines.write()
-    told = [
+    reported = [
         line for message in caplog.messages for line in message.split("\n") if " ended " in line
     ]
     where = "at 192.0.2.7:40000 ended after"
-    assert told == [
+    assert reported == [
         "client 'leaves' of user 'anna' at 192.0.2.7:40000 ended after 0.0 s: DISCONNECT",
         f"client 'dropped' {where} 12.5 s: {CLOSED_BY_PEER}",
         f"client 'taken' {where} 12.5 s: another connection has this client id (0x8E)",

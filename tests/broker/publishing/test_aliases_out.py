@@ -36,14 +36,14 @@ def test_a_great_many_receivers_of_every_kind_get_the_same_message(harness: Harn
         receivers.append((harness.connect(f"c{number}", version, properties=properties), number))
     for client, number in receivers:
         client.subscribe("#", number // 3 % 3)
-    told: list[dict[int, str]] = [{} for _ in receivers]
+    reported: list[dict[int, str]] = [{} for _ in receivers]
     publisher = harness.connect("p")
     hits = 0
     topics = [TOPIC, OTHER, TOPIC, "a/b", f"{TOPIC}/x", f"{OTHER}/y", TOPIC, OTHER]
     for number, topic in enumerate(topics):
         payload = b"%d" % number
         publisher.send(Publish(topic, payload, 2, packet_id=number + 1))
-        for (client, kind), aliases in zip(receivers, told, strict=True):
+        for (client, kind), aliases in zip(receivers, reported, strict=True):
             (publish,) = client.take()
             assert isinstance(publish, Publish)
             assert (publish.payload, publish.qos) == (payload, kind // 3 % 3)

@@ -24,12 +24,12 @@ class WDT:
     """Says when it was fed first."""
 
     def __init__(self, timeout: int) -> None:
-        self._told = f"watched for {timeout} ms"
+        self._reported = f"watched for {timeout} ms"
 
     def feed(self) -> None:
-        if self._told:
-            print(self._told, file=sys.stderr)
-            self._told = ""
+        if self._reported:
+            print(self._reported, file=sys.stderr)
+            self._reported = ""
 
 
 class Machine:

@@ -16,27 +16,27 @@ class Orders:
     """Notes what the node was told; refuses an interval below 100 ms and identifying."""
 
     def __init__(self) -> None:
-        self.told: list[list[object]] = []
+        self.reported: list[list[object]] = []
 
     def read_now(self) -> None:
-        self.told.append(["read"])
+        self.reported.append(["read"])
 
     def set_interval(self, milliseconds: int) -> None:
         if milliseconds < 100:
             raise ValueError
-        self.told.append(["interval", milliseconds])
+        self.reported.append(["interval", milliseconds])
 
     def set_clock(self, milliseconds: int) -> None:
-        self.told.append(["clock", milliseconds])
+        self.reported.append(["clock", milliseconds])
 
     def identify(self, _seconds: int) -> None:
         raise ValueError
 
     def restart(self) -> None:
-        self.told.append(["restart"])
+        self.reported.append(["restart"])
 
     def install(self, argument: bytes) -> int:
-        self.told.append(["install", show(argument)])
+        self.reported.append(["install", show(argument)])
         return 0
 
 
@@ -70,7 +70,7 @@ def command(vector: "dict[str, Any]") -> bool:
     orders = Orders()
     (body,) = heard(vector["wire"])
     answer = Commands(vector["boot"], orders).receive(body)
-    return bool(show(answer) == vector["answer"] and orders.told == vector["told"])
+    return bool(show(answer) == vector["answer"] and orders.reported == vector["told"])
 
 
 def noise(vector: "dict[str, Any]") -> bool:

@@ -25,7 +25,7 @@ TOPICS = st.integers(1, 12).map(lambda n: "site/" + "x" * n * n) | st.sampled_fr
 def test_every_packet_means_what_it_means_without_an_alias(
     topics: list[str], maximum: int, maximum_packet_size: int
 ) -> None:
-    aliases, told = opened(maximum), dict[int, str]()
+    aliases, reported = opened(maximum), dict[int, str]()
     for topic in topics:
         publication = publish([b"12"], topic=topic, properties=DESCRIBED)
         plain = publication.packets
@@ -40,8 +40,8 @@ def test_every_packet_means_what_it_means_without_an_alias(
         assert alias is not None
         assert 1 <= alias <= maximum
         assert found.topic or packet.largest < plain.largest
-        told[alias] = found.topic or told[alias]
-        assert told[alias] == topic
+        reported[alias] = found.topic or reported[alias]
+        assert reported[alias] == topic
         assert (found.payload, found.packet_id) == (b"12", 9)
         assert found.properties == replace(DESCRIBED, topic_alias=alias)
 
@@ -59,7 +59,7 @@ class Tables(RuleBasedStateMachine):
         self.maximum = maximum
         self.budget = AliasBudget(client * SIZE, soft * SIZE, (soft + more) * SIZE)
         self.tables = [opened(maximum, self.budget) for _ in range(3)]
-        self.told: list[dict[int, bytes]] = [{} for _ in self.tables]
+        self.reported: list[dict[int, bytes]] = [{} for _ in self.tables]
         self.order: list[OrderedDict[bytes, int]] = [OrderedDict() for _ in self.tables]
 
     @rule(which=st.integers(0, 2), number=st.integers(0, 9), long=st.integers(0, 2))
@@ -73,10 +73,10 @@ class Tables(RuleBasedStateMachine):
         assert known == (topic in order)
         assert (figures.hits, figures.misses) == (hits + known, misses + (not known))
         if known:
-            assert self.told[which][alias] == topic
+            assert self.reported[which][alias] == topic
             order.move_to_end(topic)
         elif alias:
-            self.told[which][alias] = topic
+            self.reported[which][alias] = topic
             while alias in order.values():
                 order.popitem(last=False)
             while sum(map(self.size, order)) + size > self.budget.client_bytes:
@@ -92,7 +92,7 @@ class Tables(RuleBasedStateMachine):
     def connect_again(self, which: int) -> None:
         self.tables[which].close()
         self.tables[which] = opened(self.maximum, self.budget)
-        self.told[which].clear()
+        self.reported[which].clear()
         self.order[which].clear()
 
     def size(self, topic: bytes) -> int:

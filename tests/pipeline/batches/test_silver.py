@@ -55,9 +55,9 @@ def test_rows_that_are_left_out_go_to_the_quarantine_if_they_conflict(
     kept = firsts(spark.createDataFrame(decoded_rows(rows)), losing).collect()
     assert sorted((row.seq, row.line) for row in kept) == [(1, 1), (2, 2)]
     bronze = spark.createDataFrame(pa.Table.from_batches([bronze_rows(rows)]))
-    (told,) = conflicts(bronze, losing).collect()
-    assert (told.seq, told.line, bytes(told.payload)) == (2, 4, reading(3))
-    assert (told.reason, told.detail, told.raw) == (
+    (reported,) = conflicts(bronze, losing).collect()
+    assert (reported.seq, reported.line, bytes(reported.payload)) == (2, 4, reading(3))
+    assert (reported.reason, reported.detail, reported.raw) == (
         reasons.KEY_CONFLICT,
         "the key came first in b, line 9",
         None,

@@ -199,8 +199,8 @@ def test_each_kind_of_message_lands(scene: Scene) -> None:
     assert sorted(fault.get("topic", "") for fault in faults) == [
         "a/b", "tidegate/ba rn/data/x", "tidegate/barn/batch", "without/number",
     ]  # fmt: skip
-    told = [file.read_bytes() for file in sorted(landing.glob("barn/*/collected.*.jsonl"))]
-    assert told == [b"{}\n", b'{"epoch": 1}\n']
+    reported = [file.read_bytes() for file in sorted(landing.glob("barn/*/collected.*.jsonl"))]
+    assert reported == [b"{}\n", b'{"epoch": 1}\n']
 
 
 @pytest.mark.uncovered
@@ -358,11 +358,11 @@ def test_what_cannot_be_written_is_not_acknowledged(scene: Scene) -> None:
     for seq in range(1, 50):
         publisher.number(seq)
 
-    def told() -> bool:
+    def reported() -> bool:
         said = collector.stderr.read()  # type: ignore[union-attr]  # it is a pipe
         return b"cannot write to" in (said or b"")
 
-    until(told, "the collector says that it cannot write")
+    until(reported, "the collector says that it cannot write")
     end(collector)
     (landing / day).unlink()
     collector = scene.start()

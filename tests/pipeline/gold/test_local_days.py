@@ -113,10 +113,10 @@ WRONG = {
 def test_wrong_assets_are_told(tmp_path: Path, content: str) -> None:
     file = tmp_path / "assets.toml"
     file.write_text(content)
-    with pytest.raises(PipelineError) as told:
+    with pytest.raises(PipelineError) as reported:
         read_assets(file)
-    assert WRONG[content] in str(told.value)
-    assert str(file) in str(told.value)
+    assert WRONG[content] in str(reported.value)
+    assert str(file) in str(reported.value)
 
 
 def test_a_file_of_assets_that_is_not_there_ends_the_command(

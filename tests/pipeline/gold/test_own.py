@@ -81,12 +81,12 @@ def test_a_query_is_a_table_that_follows_silver_and_its_own_text(
         ("n0", date(2025, 11, 21)): 9.0, ("n1", date(2025, 11, 21)): 2.0,
         ("n0", date(2025, 11, 22)): 5.0, ("n1", date(2025, 11, 22)): 7.0,
     }  # fmt: skip
-    for query, told in (
+    for query, reported in (
         ("SELECT node FROM silver", "mine.sql: its column date is missing, but must be a DATE"),
         ("SELEC 1", "mine.sql: .PARSE_SYNTAX_ERROR"),
     ):
         file.write_text(query)
-        with pytest.raises(PipelineError, match=told):
+        with pytest.raises(PipelineError, match=reported):
             make(22)
     file.rename(folder / "silver.sql")
     with pytest.raises(PipelineError, match="silver is a table of the pipeline itself"):

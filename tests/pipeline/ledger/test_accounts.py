@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.ledger.accounts import accounts, accounts_of
-from pipeline.ledger.files import Told, ledger_files, read_ledger
+from pipeline.ledger.files import LedgerLine, ledger_files, read_ledger
 
 OLD, NEW = "00a1b2c3d4", "ffffffffff"
 
@@ -54,8 +54,8 @@ def test_a_restored_gateway_does_not_shorten_the_epoch_of_its_backup(tmp_path: P
     for epoch, last in zip(later, (500, 200), strict=True):
         _put(tmp_path, f"{epoch}.1.jsonl", _entry(epoch=epoch, last={"main": last}))
     lines = read_ledger(tmp_path, ledger_files(tmp_path))
-    told = [each for each in lines if isinstance(each, Told)]
-    for order in (told, told[::-1]):
+    reported = [each for each in lines if isinstance(each, LedgerLine)]
+    for order in (reported, reported[::-1]):
         assert [each.ended for each in accounts_of(order)] == [500]
 
 
@@ -65,8 +65,8 @@ def test_the_next_start_says_with_which_number_an_epoch_has_ended(tmp_path: Path
 
     def ended() -> dict[str, int | None]:
         lines = read_ledger(tmp_path, ledger_files(tmp_path))
-        told = [each for each in lines if isinstance(each, Told)]
-        return {"/".join(each.key[1:]): each.ended for each in accounts_of(told, landed)}
+        reported = [each for each in lines if isinstance(each, LedgerLine)]
+        return {"/".join(each.key[1:]): each.ended for each in accounts_of(reported, landed)}
 
     assert ended() == {f"{OLD}/main": None, f"{OLD}/slow": None, f"{NEW}/main": None}
     _put(tmp_path, f"{NEW}.1.jsonl", _entry(epoch=NEW, last={"main": 7}))

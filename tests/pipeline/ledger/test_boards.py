@@ -42,12 +42,12 @@ def put(root: Path, rows: Rows, starts: dict[str, int], source: str) -> pa.Table
             | {"received": TIME + received * MINUTE, "event_ms": event}
         )
     delta.append(root / "silver", SILVER, [_without(row, "event_ms") for row in found])
-    told = [
+    reported = [
         {"gateway_id": "barn", "epoch": epoch, "start": start, "stream": "main"}
         | {"landing_file": f"barn/ledger/{epoch}.1.jsonl"}
         for epoch, start in starts.items()
     ]
-    delta.append(root / "ledger", LEDGER, told)
+    delta.append(root / "ledger", LEDGER, reported)
     return islands.islands_of(pa.Table.from_pylist(found))
 
 

@@ -24,12 +24,12 @@ RANGES = st.lists(
 @pytest.mark.uncovered
 @given(RANGES, st.sets(st.integers(1, 35)), st.none() | st.integers(0, 35))
 def test_every_number_has_one_outcome(
-    told: list[tuple[int, int, str]], came: set[int], ended: int | None
+    wanted: list[tuple[int, int, str]], came: set[int], ended: int | None
 ) -> None:
     """Beside a plain map of numbers."""
     account = Account(KEY, ended=ended)
     plain: dict[int, str] = {}
-    for first, more, outcome in told:
+    for first, more, outcome in wanted:
         account.add(Range(first, first + more, outcome, "why"))
         for number in range(first, first + more + 1):
             plain.setdefault(number, outcome)

@@ -36,7 +36,7 @@ FRESH = 5_000
 MINUTE = 60_000
 
 
-def told(*ranges: list[object], last: int | None = None) -> dict[str, Any]:
+def entry(*ranges: list[object], last: int | None = None) -> dict[str, Any]:
     previous = None if last is None else {"epoch": EPOCH, "last": {"main": last}}
     return {"epoch": EPOCH, "start": 1, "previous": previous, "stream": "main", "ranges": ranges}
 
@@ -87,7 +87,7 @@ def test_a_gap_is_not_told_then_missing_then_filled(
     put_ledger(
         landing,
         1,
-        told([1, 2, "delivered", ""], [3, 3, "filtered", "0@a"], [4, 6, "delivered", ""], last=8),
+        entry([1, 2, "delivered", ""], [3, 3, "filtered", "0@a"], [4, 6, "delivered", ""], last=8),
     )
     run(tmp_path)
     assert outcomes(tmp_path) == {
@@ -104,7 +104,7 @@ def test_a_gap_is_not_told_then_missing_then_filled(
     ]
 
     put_records(landing, [record(4), record(5)], first=4)
-    put_ledger(landing, 2, told([7, 8, "expired", "maximum_age"]))
+    put_ledger(landing, 2, entry([7, 8, "expired", "maximum_age"]))
     run(tmp_path)
     assert outcomes(tmp_path) == {"emitted": 8, "delivered": 5, "filtered": 1, "expired": 2}
     status, said = ledger(tmp_path, capsys, "--strict")
@@ -112,7 +112,7 @@ def test_a_gap_is_not_told_then_missing_then_filled(
 
     put_records(landing, [record(11)], first=11)
     start = {"start": 2, "epoch": "ffffffffff", "previous": {"epoch": EPOCH, "last": {"main": 9}}}
-    put_ledger(landing, 3, told() | start)
+    put_ledger(landing, 3, entry() | start)
     run(tmp_path)
     assert outcomes(tmp_path) == {
         "emitted": 11, "delivered": 6, "filtered": 1, "expired": 2, "not_told": 1, "unrecorded": 1,

@@ -60,9 +60,9 @@ def test_a_full_disk_is_one_line_and_the_next_run_goes_on(
             disk.resize(kilobytes)
             status, said = once(disk.folder)
             statuses.append(status)
-            told = TOLD.fullmatch(said)
-            assert told is None if status == 0 else told is not None, said
-            assert told is None or disk.folder in Path(told[1]).parents
+            reported = TOLD.fullmatch(said)
+            assert reported is None if status == 0 else reported is not None, said
+            assert reported is None or disk.folder in Path(reported[1]).parents
             disk.resize(LARGE)
             assert once(disk.folder) == (0, "")
             assert contents(disk.folder) == expected

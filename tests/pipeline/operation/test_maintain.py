@@ -125,9 +125,9 @@ def test_more_numbers_lost_than_an_integer_of_64_bits_holds(
     for gateway in ("barn", "shed"):
         folder = tmp_path / "landing" / gateway / "ledger"
         folder.mkdir(parents=True)
-        told = {"epoch": EPOCH, "start": 1, "previous": None, "stream": "main"}
+        reported = {"epoch": EPOCH, "start": 1, "previous": None, "stream": "main"}
         ranges = [[1, 2**63 - 1, "lost", "disk\x1b[2J\r\nfull"]]
-        (folder / f"{EPOCH}.1.jsonl").write_text(json.dumps(told | {"ranges": ranges}) + "\n")
+        (folder / f"{EPOCH}.1.jsonl").write_text(json.dumps(reported | {"ranges": ranges}) + "\n")
     run(tmp_path)
     tables = str(tmp_path / "tables")
     settings = make_settings(tmp_path / "landing", tmp_path / "tables")

@@ -233,12 +233,12 @@ def test_what_a_collector_wrote_is_read_as_lines_are(tmp_path: Path, run: "Run")
 
     put_records(tmp_path / "landing", [record(1), record(2)])
     values = [read_fields(record(seq, properties=[["a", "1"]]))[0] for seq in (2, 3)]
-    told = (
+    reported = (
         "barn",
         "ledger",
         b'{"epoch":"00a1b2c3d4","start":1,"previous":null,"stream":"main","ranges":[]}',
     )
-    landed = Landed(records=values, faults=[b'{"seq":"x"}'], told=[told])
+    landed = Landed(records=values, faults=[b'{"seq":"x"}'], reports=[reported])
     assert len(LandingWriter(tmp_path / "landing", "c").write([landed])) == 3
     totals = run(tmp_path)
     assert (counts(totals), totals.reasons) == ((4, 3, 1), {reasons.KEY_INCOMPLETE: 1})

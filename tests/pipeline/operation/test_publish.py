@@ -330,7 +330,7 @@ def test_what_is_wrong_is_one_line(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    def told(to: str, *more: str, tables: Path = settings.tables) -> tuple[int, str]:
+    def reported(to: str, *more: str, tables: Path = settings.tables) -> tuple[int, str]:
         status = main(["publish", "--to", to, "--tables", str(tables), *more])
         said = capsys.readouterr().err
         assert said.count("\n") == 1
@@ -338,18 +338,18 @@ def test_what_is_wrong_is_one_line(
 
     with server.asking_for_credentials():
         unknown = "The AWS Access Key Id you provided does not exist in our records."
-        assert told(url) == (1, f"cannot write to {url}: {unknown} (InvalidAccessKeyId)")
+        assert reported(url) == (1, f"cannot write to {url}: {unknown} (InvalidAccessKeyId)")
     nowhere = "s3://no-such-bucket/tables"
     refusal = "The specified bucket does not exist (NoSuchBucket)"
-    assert told(nowhere) == (1, f"cannot write to {nowhere}: {refusal}")
+    assert reported(nowhere) == (1, f"cannot write to {nowhere}: {refusal}")
     for wrong in ("https://host/bucket", "s3://", "s3://Bucket", str(tmp_path)):
-        assert told(wrong) == (2, f"{wrong} is not s3://BUCKET or s3://BUCKET/PREFIX")
-    assert told(url, "--vacuum", "-1") == (2, "--vacuum -1 is less than 0")
-    assert told(url, tables=tmp_path / "none")[0] == 2
-    assert told(url, tables=tmp_path) == (2, f"there are no tables in {tmp_path}")
+        assert reported(wrong) == (2, f"{wrong} is not s3://BUCKET or s3://BUCKET/PREFIX")
+    assert reported(url, "--vacuum", "-1") == (2, "--vacuum -1 is less than 0")
+    assert reported(url, tables=tmp_path / "none")[0] == 2
+    assert reported(url, tables=tmp_path) == (2, f"there are no tables in {tmp_path}")
     assert server.objects(url) == {}, "whatever went wrong, nothing was written"
     monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{free_port()}")
-    status, said = told(url)
+    status, said = reported(url)
     assert (status, said.startswith(f"cannot write to {url}: ")) == (1, True)
     assert "Connection refused" in said
 

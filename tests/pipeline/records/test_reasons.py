@@ -16,10 +16,10 @@ def test_each_reason_is_of_one_kind() -> None:
 
 def test_the_page_explains_each_reason_and_its_kind() -> None:
     rows = [line.split(" | ") for line in PAGE.read_text(encoding="utf-8").splitlines()]
-    told = {row[0].strip("| `"): row[1] for row in rows if len(row) > 2}
+    reported = {row[0].strip("| `"): row[1] for row in rows if len(row) > 2}
     for kind, words in (
         ("line", reasons.OF_A_LINE),
         ("record", reasons.OF_A_RECORD),
         ("file", reasons.OF_A_FILE),
     ):
-        assert {word: told.get(word) for word in words} == dict.fromkeys(words, kind)
+        assert {word: reported.get(word) for word in words} == dict.fromkeys(words, kind)

@@ -96,8 +96,8 @@ def test_the_tables_say_what_is_true(tmp_path: Path, once: Callable[[Path], Figu
     bronze, silver, reasons = once(tmp_path)
     assert (bronze, silver, reasons) == (truth["bronze"], truth["silver"], truth["reasons"])
     streams = delta.read(tmp_path / "tables" / "streams")
-    told = {name: pc.sum(streams[name]).as_py() for name in OUTCOMES}
-    assert {name: count for name, count in told.items() if count} == truth["outcomes"]
+    reported = {name: pc.sum(streams[name]).as_py() for name in OUTCOMES}
+    assert {name: count for name, count in reported.items() if count} == truth["outcomes"]
     assert differing(tmp_path) == []
     assert days_differing(tmp_path) == []
 

@@ -44,7 +44,7 @@ class Site(http.server.ThreadingHTTPServer):
     """Serves the page, and takes what it tells."""
 
     def __init__(self) -> None:
-        self.told: queue.SimpleQueue[dict[str, str]] = queue.SimpleQueue()
+        self.reported: queue.SimpleQueue[dict[str, str]] = queue.SimpleQueue()
         self.page = ""
         super().__init__(("127.0.0.1", 0), Answer)
 
@@ -53,9 +53,9 @@ class Answer(http.server.BaseHTTPRequestHandler):
     server: Site
 
     def do_GET(self) -> None:
-        _, _, told = self.path.partition("/told?")
-        if told:
-            self.server.told.put(json.loads(unquote(told)))
+        _, _, reported = self.path.partition("/told?")
+        if reported:
+            self.server.reported.put(json.loads(unquote(reported)))
         self.send_response(200)
         self.send_header("Content-Type", "text/html")
         self.end_headers()
@@ -108,11 +108,11 @@ async def test_a_page_of_another_port_connects_only_where_it_is_named(
         stderr=asyncio.subprocess.DEVNULL,
     )
     try:
-        told = await asyncio.to_thread(site.told.get, timeout=60)
+        reported = await asyncio.to_thread(site.reported.get, timeout=60)
     finally:
         browser.kill()
         await browser.wait()
-    assert told == {"default": "refused", "named": "open", "framed": "refused"}
+    assert reported == {"default": "refused", "named": "open", "framed": "refused"}
     refused = [
         place.server.counters.count("tidegate/connections/origins_refused") for place in places
     ]

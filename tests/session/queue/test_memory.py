@@ -38,15 +38,15 @@ def test_it_is_full_once_the_bound_is_reached() -> None:
 
 @pytest.mark.uncovered
 def test_what_is_given_up_by_the_thousand_counts_until_its_turn_comes() -> None:
-    memory, told = QueueMemory(), []
-    memory.on_released = lambda: told.append(memory.messages)
+    memory, reported = QueueMemory(), []
+    memory.on_released = lambda: reported.append(memory.messages)
     for count, left in ((1, 0), (AT_ONCE, 0), (2 * AT_ONCE + 5, AT_ONCE + 5)):
         spans = [Span(publish([b"x"]), 0, 1, 1) for _ in range(count)]
         for span in spans:
             memory.add(span)
         memory.release(spans)
         assert memory.messages == left
-    assert told == [AT_ONCE + 5]
+    assert reported == [AT_ONCE + 5]
     assert memory.forget_some(AT_ONCE)
     assert not memory.forget_some(AT_ONCE)
     assert (memory.messages, memory.deliveries, memory.bytes) == (0, 0, 0)

@@ -30,13 +30,13 @@ async def test_calls_are_done_in_order_in_one_other_thread() -> None:
 
 async def test_an_error_is_raised_where_it_is_awaited_and_sqlite_s_is_told_before() -> None:
     connection = await _opened()
-    told: list[sqlite3.Error] = []
-    connection.on_error = told.append
+    reported: list[sqlite3.Error] = []
+    connection.on_error = reported.append
     with pytest.raises(ZeroDivisionError):
         await connection.run(lambda: 1 // 0)
     with pytest.raises(sqlite3.OperationalError) as raised:
         await connection.query("SELECT * FROM nowhere", (), list)
-    assert told == [raised.value]
+    assert reported == [raised.value]
     assert await connection.query("SELECT 1", (), list) == [(1,)]
     await connection.close()
 

@@ -120,8 +120,8 @@ async def test_a_damaged_file_is_set_aside_and_its_rows_are_salvaged(
     assert aside is not None
     assert re.fullmatch(r"tidegate\.db\.corrupt-\d{8}T\d{6}Z", aside.name)
     assert aside.exists()
-    told = {record.levelname for record in caplog.records}
-    assert told == {"CRITICAL"}
+    lines = {record.levelname for record in caplog.records}
+    assert lines == {"CRITICAL"}
     assert aside.name in caplog.text
     assert least <= store.outbox.rows <= most
     salvaged = store.database.salvage

@@ -238,10 +238,10 @@ async def test_a_database_of_an_earlier_first_version_keeps_its_rows(
     assert (database.set_aside, database.salvage) == (None, None)
     earlier = set_aside(tmp_path)
     assert f"kept as {earlier.name}" in caplog.text
-    told = [
+    reported = [
         each.text for each in findings_of(Installation(tmp_path, None)) if earlier.name in each.text
     ]
-    assert "rows were carried over" in told[0]
+    assert "rows were carried over" in reported[0]
     assert (await used_again(tmp_path)).set_aside is None
 
 
@@ -381,8 +381,8 @@ async def test_what_could_not_be_read_is_tried_again_and_added(
     await database.writer.write(batch)
     await database.close()
     caplog.clear()
-    told = [each for each in findings_of(Installation(tmp_path, None)) if aside.name in each.text]
-    assert [each.health for each in told] == [Health.BAD]
+    texts = [each for each in findings_of(Installation(tmp_path, None)) if aside.name in each.text]
+    assert [each.health for each in texts] == [Health.BAD]
     database = await open_database(tmp_path, Clock())  # still so
     await database.close()
     assert (database.set_aside, database.unread) == (None, [aside])

@@ -78,9 +78,9 @@ async def test_lanes_and_streams_are_told_apart_in_memory_and_on_disk(
 
 
 async def test_each_commit_that_changes_the_outbox_is_told(store: Store) -> None:
-    told: list[tuple[int, int]] = []
+    reported: list[tuple[int, int]] = []
     store.outbox.on_change.append(
-        lambda: told.append(
+        lambda: reported.append(
             (store.outbox.writes.committed_id, store.outbox.writes.delivering.get(1, 0))
         )
     )
@@ -93,8 +93,8 @@ async def test_each_commit_that_changes_the_outbox_is_told(store: Store) -> None
     store.outbox.remove([row], Outcome.DELIVERED)
     removing = store.outbox.writes.delivering.get(1, 0)
     store.outbox.end_turn()
-    await until(lambda: len(told) == 2)
-    assert (told, removing) == ([(2, 0), (2, 0)], 1)
+    await until(lambda: len(reported) == 2)
+    assert (reported, removing) == ([(2, 0), (2, 0)], 1)
 
 
 async def test_whoever_asks_is_told_how_each_row_ended_within_its_batch(store: Store) -> None:

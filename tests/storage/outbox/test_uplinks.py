@@ -81,7 +81,7 @@ class _Run:
             assert [row.seq for row in await self.rows(uplink)] == expected
             assert self.store.outbox.uplinks.rows[place] == len(expected)
 
-    async def told(self) -> dict[tuple[int, int], str]:
+    async def reported(self) -> dict[tuple[int, int], str]:
         query = "SELECT uplink, first, last, outcome FROM ledger"
         ranges = await self.store.database.reader.query(query, (), sqlite3.Cursor.fetchall)
         return {
@@ -113,7 +113,7 @@ async def test_every_uplink_ends_each_of_its_rows_once_over_restarts(
             await run.store.close()
             await run.open()
     await run.check()
-    assert await run.told() == run.ended
+    assert await run.reported() == run.ended
     assert run.store.alarms == []
     await run.store.close()
 

@@ -327,8 +327,8 @@ def play(seed: int) -> None:
                 steps[-1]()
             life.end()
         except Exception as error:
-            told = [f"{each.func.__name__}{each.args}" for each in steps]
-            error.add_note(f"seed {seed}: {'; '.join(told)}")
+            reported = [f"{each.func.__name__}{each.args}" for each in steps]
+            error.add_note(f"seed {seed}: {'; '.join(reported)}")
             raise
 
 

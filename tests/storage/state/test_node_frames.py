@@ -49,8 +49,8 @@ async def test_it_is_the_same_after_a_restart(tmp_path: Path) -> None:
     await store.close()
     again = await open_store(tmp_path)
     frames = again.node_frames
-    told = {behind for behind in range(WINDOW) if frames.seen("n", LARGEST, LARGEST - behind)}
-    assert told == {0, 2}
+    reported = {behind for behind in range(WINDOW) if frames.seen("n", LARGEST, LARGEST - behind)}
+    assert reported == {0, 2}
     assert frames.seen("n5", 1, 0)
     assert not frames.seen("n5", 1, 1)
     await again.close()

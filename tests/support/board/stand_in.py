@@ -102,8 +102,8 @@ class Board:
             elif self._master in ready:
                 self._pass_in()
 
-    def _hear_program(self, told: bytes) -> None:
-        for byte in told:
+    def _hear_program(self, expected: bytes) -> None:
+        for byte in expected:
             if byte in b"\x03\x06":
                 self._started = True
                 self._interruptible = byte == INTERRUPT[0]

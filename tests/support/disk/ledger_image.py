@@ -20,7 +20,7 @@ def check_ledger(data: Path, scratch: Path, fleet: Iterable[Publish]) -> int:
     A number up to the last one on disk waits in the outbox or ended in the ledger, and not both;
     one that left the ledger was told to the fleet. What is called delivered is with the fleet.
     """
-    arrived, told = _at_fleet(fleet)
+    arrived, reported = _at_fleet(fleet)
     scratch.mkdir()
     for file in data.glob(f"{FILE_NAME}*"):  # SQLite would take the log into what it opens
         if not file.name.endswith("-shm"):
@@ -43,14 +43,14 @@ def check_ledger(data: Path, scratch: Path, fleet: Iterable[Publish]) -> int:
     shutil.rmtree(scratch)
     assert not waiting & ended.keys()
     assert waiting | ended.keys() <= given
-    assert given <= waiting | ended.keys() | told
+    assert given <= waiting | ended.keys() | reported
     assert {number for number, outcome in ended.items() if outcome == "delivered"} <= arrived
     return len(given)
 
 
 def _at_fleet(fleet: Iterable[Publish]) -> tuple[set[Number], set[Number]]:
     """Return the numbers that have arrived, and those of which the fleet was told."""
-    arrived, told = set[Number](), set[Number]()
+    arrived, reported = set[Number](), set[Number]()
     for publish in fleet:
         if "/data/" in publish.topic:
             epoch, stream, number = dict(publish.properties.user_properties)["seq"].split(".")
@@ -59,5 +59,5 @@ def _at_fleet(fleet: Iterable[Publish]) -> tuple[set[Number], set[Number]]:
             entry = json.loads(publish.payload)
             for first, last, _, _ in entry["ranges"]:
                 numbers = range(first, last + 1)
-                told.update((entry["epoch"], entry["stream"], number) for number in numbers)
-    return arrived, told
+                reported.update((entry["epoch"], entry["stream"], number) for number in numbers)
+    return arrived, reported

@@ -160,14 +160,14 @@ class Verdict:
         for each in sorted(self._promises.kept) + sorted(self._promises.frames):
             keys = landed[each]
             self._expect(len(keys) == 1, f"{each} has landed under the keys {keys}")
-        told = self._told()
+        reported = self._reported()
         known = {key for keys in landed.values() for key in keys}
-        delivered = {key for key, outcomes in told.items() if "delivered" in outcomes}
+        delivered = {key for key, outcomes in reported.items() if "delivered" in outcomes}
         self._expect(delivered <= known, f"told, and not there: {sorted(delivered - known)[:5]}")
-        silent = sorted(self._numbers_on_disk() - told.keys())
+        silent = sorted(self._numbers_on_disk() - reported.keys())
         self._expect(not silent, f"neither does the ledger know {silent[:5]}, nor the outbox")
 
-    def _told(self) -> defaultdict[tuple[str, str, int], set[str]]:
+    def _reported(self) -> defaultdict[tuple[str, str, int], set[str]]:
         """Return the outcomes of each number, as the ledger says."""
         rows: list[Any] = []
         for file in self._image.glob("land/cut/ledger/*.jsonl"):
@@ -175,11 +175,11 @@ class Verdict:
                 rows += [(entry["epoch"], entry["stream"], *each) for each in entry["ranges"]]
         rows += self._query("SELECT epoch, stream, first, last, outcome, '' FROM ledger")
         rows += self._query("SELECT epoch, stream, seq, seq, 'waits', '' FROM outbox")
-        told = defaultdict(set)
+        reported = defaultdict(set)
         for epoch, stream, first, last, outcome, _ in rows:
             for number in range(first, last + 1):
-                told[epoch, stream, number].add(outcome)
-        return told
+                reported[epoch, stream, number].add(outcome)
+        return reported
 
     def _numbers_on_disk(self) -> set[tuple[str, str, int]]:
         """Return all numbers up to the last that was on disk when a start had ended."""

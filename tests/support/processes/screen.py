@@ -19,12 +19,12 @@ def rendered(app: App[None]) -> str:
 
 
 async def until(
-    condition: Callable[[], object], told: Callable[[], str] = str, deadline: float = SECONDS
+    condition: Callable[[], object], expected: Callable[[], str] = str, deadline: float = SECONDS
 ) -> None:
-    """Return when the condition holds; fail at the deadline with what is `told`."""
+    """Return when the condition holds; fail at the deadline with what is `expected`."""
     end = time.monotonic() + deadline
     while not condition():
-        assert time.monotonic() < end, f"not in time: {told()}"
+        assert time.monotonic() < end, f"not in time: {expected()}"
         await asyncio.sleep(0.02)
 
 

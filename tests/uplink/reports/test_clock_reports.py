@@ -116,8 +116,8 @@ async def test_records_wait_for_the_fleet_over_a_restart(tmp_path: Path) -> None
     answer_all(own, ReasonCode.NOT_AUTHORIZED)
     clock.step(REFUSED_SECONDS)
     reports.send()
-    told = answer_all(own)
-    assert len(told) == MAX_UNANSWERED + 3
+    reported = answer_all(own)
+    assert len(reported) == MAX_UNANSWERED + 3
     assert kept.records == {}
     await store.close()
 

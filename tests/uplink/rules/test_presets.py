@@ -150,11 +150,11 @@ async def test_messages_go_up_as_the_page_says(tmp_path: Path, preset: str) -> N
 
         await until(lambda: len(arrived()) == 300)
         reports = {each.topic for each in collector.received} - {target}
-        told = {f"tidegate/barn/{name}" for name in ("status", "ledger", "clock")}
+        reported = {f"tidegate/barn/{name}" for name in ("status", "ledger", "clock")}
         if preset in WITHOUT_REPORTS:
             assert not reports
         else:
-            await until(lambda: told <= {each.topic for each in collector.received})
+            await until(lambda: reported <= {each.topic for each in collector.received})
         assert "rejected" not in gateway.log()
     finally:
         gateway.kill()

@@ -28,9 +28,9 @@ MISTAKES = {
 
 
 @table(("text", "told"), MISTAKES.items(), ids=MISTAKES)
-def test_a_likely_mistake_is_told_once(text: str, told: str) -> None:
+def test_a_likely_mistake_is_told_once(text: str, expected: str) -> None:
     (mistake,) = likely_mistakes(text, compile_rule(text).expression)
-    assert told in mistake
+    assert expected in mistake
 
 
 def test_what_looks_like_one_and_is_none() -> None:
@@ -57,5 +57,5 @@ def test_what_looks_like_one_and_is_none() -> None:
         "payload.t != 1 AND payload.t != 2",
         "payload.t = TRUE AND payload.t = 0",
     ]
-    told = {text: likely_mistakes(text, compile_rule(text).expression) for text in meant}
-    assert not {text: mistakes for text, mistakes in told.items() if mistakes}
+    reported = {text: likely_mistakes(text, compile_rule(text).expression) for text in meant}
+    assert not {text: mistakes for text, mistakes in reported.items() if mistakes}

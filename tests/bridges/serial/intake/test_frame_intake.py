@@ -197,13 +197,13 @@ def test_what_an_earlier_start_sampled_says_nothing_of_the_present_one(
     intake: FrameIntake, broker: Broker, counters: Counters
 ) -> None:
     """Its readings are published, once; the node is still in the start that was heard before."""
-    told: list[tuple[str, int]] = []
-    intake._on_node = lambda node, boot: told.append((node, boot))
+    reported: list[tuple[str, int]] = []
+    intake._on_node = lambda node, boot: reported.append((node, boot))
     intake.feed(frame(1, boot=9, dropped=2))
     suppressed = encode_reading("suppressed", 40)
     for _ in range(2):
         intake.feed(frame(50, TEMPERATURE, suppressed, dropped=7, earlier=True))
-    assert told == [("n1", 9)]
+    assert reported == [("n1", 9)]
     assert len(broker.messages) == 3
     assert counters.count("tidegate/serial/duplicates") == 1
     assert counters.count("tidegate/serial/ttyUSB0/dropped") == 2
