@@ -267,7 +267,7 @@ async def test_a_repeated_answer_is_never_another_registers(
     assert found(gateway) == {"q10": 10, "q20": 20, "q30": 30}
     values = {(topic, each["value"]) for topic, each in gateway.broker.readings}
     assert len(values) == 3
-    assert len(told(caplog, "answers again")) == 1
+    assert len(reported(caplog, "answers again")) == 1
 
 
 @pytest.mark.parametrize("piece", [1, 3, 200])
