@@ -5,23 +5,31 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class BoardKind:
-    """A kind of board: its title, and free pins with the required functions."""
+    """A kind of board: its title, and free pins with the required functions.
+
+    `buses` are the data and the clock pin of its I2C buses, `pins` those of other sensors.
+    """
 
     title: str
-    sda: int
-    scl: int
-    pin: int
-    adc: int
+    buses: tuple[tuple[int, int], ...]
+    pins: tuple[int, ...]
+    adc: tuple[int, ...]
 
+
+PICO_PINS = (((4, 5), (6, 7)), (22, 21, 20, 19, 18, 17, 16, 15), (26, 27, 28))
 
 BOARDS = {
-    "pico": BoardKind("Raspberry Pi Pico", 4, 5, 22, 26),
-    "pico_w": BoardKind("Raspberry Pi Pico W", 4, 5, 22, 26),
-    "pico2": BoardKind("Raspberry Pi Pico 2", 4, 5, 22, 26),
-    "pico2_w": BoardKind("Raspberry Pi Pico 2 W", 4, 5, 22, 26),
-    "esp32": BoardKind("ESP32", 21, 22, 4, 34),
-    "esp32_c3": BoardKind("ESP32-C3", 8, 9, 5, 0),
-    "esp32_s3": BoardKind("ESP32-S3", 8, 9, 5, 1),
+    "pico": BoardKind("Raspberry Pi Pico", *PICO_PINS),
+    "pico_w": BoardKind("Raspberry Pi Pico W", *PICO_PINS),
+    "pico2": BoardKind("Raspberry Pi Pico 2", *PICO_PINS),
+    "pico2_w": BoardKind("Raspberry Pi Pico 2 W", *PICO_PINS),
+    "esp32": BoardKind(
+        "ESP32", ((21, 22), (25, 26)), (4, 13, 14, 16, 17, 18, 19, 23), (34, 35, 32, 33)
+    ),
+    "esp32_c3": BoardKind("ESP32-C3", ((8, 9),), (5, 6, 7, 10), (0, 1, 2, 3, 4)),
+    "esp32_s3": BoardKind(
+        "ESP32-S3", ((8, 9), (17, 18)), (5, 6, 7, 10, 11, 12, 13, 14), (1, 2, 3, 4)
+    ),
 }
 
 
@@ -81,12 +89,17 @@ SENSORS = {
         (*AIR, "gas_resistance"),
     ),
     "vl53l0x": SensorKind(
-        "a distance up to 2 m, by light", ("sda", "scl"), ("i2c",), quantities=("distance",)
+        "a distance up to 2 m, by light",
+        ("sda", "scl"),
+        ("i2c",),
+        (0x29,),
+        quantities=("distance",),
     ),
     "scd4x": SensorKind(
         "carbon dioxide, temperature and humidity",
         ("sda", "scl"),
         ("i2c",),
+        (0x62,),
         quantities=("carbon_dioxide", *CLIMATE),
         rest=5.0,
     ),

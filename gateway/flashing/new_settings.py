@@ -57,7 +57,6 @@ COMMENTS = {
 }
 UNITS = {"voltage": "V", "weight": "kg"}
 DEFAULTS = {
-    "i2c": 0,
     "single": False,
     "scale": 1.0,
     "offset": 0.0,
@@ -76,8 +75,9 @@ def new_settings(board: str, sensors: list[str], name: str, file: str) -> str:
         name_quoted=json.dumps(name, ensure_ascii=False),
     )
     names = sensor_names(sensors)
+    free = Free(kind, alone=len(sensors) == 1)
     tables = zip(sensors, names, strict=True)
-    return "\n".join((head, *(_sensor(kind, each, own) for each, own in tables)))
+    return "\n".join((head, *(_sensor(free, each, own) for each, own in tables)))
 
 
 def sensor_names(drivers: list[str]) -> list[str]:
@@ -93,8 +93,46 @@ def sensor_names(drivers: list[str]) -> list[str]:
     return names
 
 
-def _sensor(board: BoardKind, driver: str, own: str) -> str:
+class Free:
+    """The pins and addresses of a board that no sensor has yet; when all are taken, the first."""
+
+    def __init__(self, board: BoardKind, *, alone: bool) -> None:
+        self._board = board
+        self._alone = alone
+        self._pins = list(board.pins)
+        self._adc = list(board.adc)
+        self._addresses = [
+            (bus, address)
+            for bus in range(len(board.buses))
+            for address in sorted({each for kind in SENSORS.values() for each in kind.addresses})
+        ]
+
+    def wiring(self, driver: str) -> dict[str, int | str]:
+        """Return the values of the keys that say where a sensor is wired."""
+        if driver == "adc":
+            return {"pin": self._next(self._adc, self._board.adc[0])}
+        addresses = SENSORS[driver].addresses
+        if not addresses:
+            pin = self._next(self._pins, self._board.pins[0])
+            clock = self._board.buses[0][1]
+            if driver == "hx711" and not self._alone:  # the bus may have other sensors
+                clock = self._next(self._pins, clock)
+            return {"pin": pin, "clock": clock}
+        places = [each for each in self._addresses if each[1] in addresses]
+        bus, address = places[0] if places else (0, addresses[0])
+        if places:
+            self._addresses.remove(places[0])
+        sda, scl = self._board.buses[bus]
+        return {"sda": sda, "scl": scl, "i2c": bus, "address": f"0x{address:02x}"}
+
+    def _next(self, pins: list[int], other: int) -> int:
+        return pins.pop(0) if pins else other
+
+
+def _sensor(free: Free, driver: str, own: str) -> str:
     kind = SENSORS[driver]
+    chosen = {"quantity": kind.chosen, "unit": UNITS.get(kind.chosen), **DEFAULTS}
+    values = {name: json.dumps(value) for name, value in chosen.items()} | free.wiring(driver)
     lines = [f"# {kind.title[0].upper()}{kind.title[1:]}.", "[[sensor]]", f'driver = "{driver}"']
     if own:
         lines.append("# Tells it from the others in its topics: sensors/<node>/<quantity>/<name>.")
@@ -105,21 +143,5 @@ def _sensor(board: BoardKind, driver: str, own: str) -> str:
         if name in COMMENTS:
             choices = " or ".join(f"0x{each:02x}" for each in kind.addresses)
             lines.append("# " + COMMENTS[name].format(addresses=choices))
-        lines.append(f"{name} = {_value(board, driver, name)}")
+        lines.append(f"{name} = {values[name]}")
     return "\n".join(lines) + "\n"
-
-
-def _value(board: BoardKind, driver: str, name: str) -> str:
-    if name == "address":
-        return f"0x{SENSORS[driver].addresses[0]:02x}"
-    chosen = SENSORS[driver].chosen
-    values = {
-        **DEFAULTS,
-        "sda": board.sda,
-        "scl": board.scl,
-        "clock": board.scl,
-        "quantity": chosen,
-        "pin": board.adc if driver == "adc" else board.pin,
-        "unit": UNITS.get(chosen),
-    }
-    return json.dumps(values[name])

@@ -128,7 +128,7 @@ class SensorSettings:
                 yield name, None, f"must be given with driver = {self.driver!r}"
         for name in sorted(given - {"driver", "name", *kind.keys, *kind.optional}):
             yield name, getattr(self, name), f"has no meaning with driver = {self.driver!r}"
-        if kind.addresses and self.address is not None and self.address not in kind.addresses:
+        if "address" in given and self.address not in (*kind.addresses, None):
             allowed = " or ".join(f"0x{each:02x}" for each in kind.addresses)
             yield "address", f"0x{self.address:02x}", f"{allowed} with driver = {self.driver!r}"
         if self.single and self.names:
@@ -147,7 +147,18 @@ class SensorSettings:
         if self.single:
             quantities = ("temperature",)
         suffix = f"/{self.name}" if self.name else ""
-        return frozenset(f"{each}{suffix}" for each in quantities)
+        named = {f"temperature/{each}" for each in (self.names or {}).values()}
+        return frozenset(f"{each}{suffix}" for each in quantities) | named
+
+    @property
+    def places(self) -> frozenset[str]:
+        """Where it is wired: its pins, and its address on a bus."""
+        pins = [each for each in (self.pin, self.clock) if each is not None]
+        found = [f"pin {each}" for each in pins]
+        if self.sda is not None:
+            address = self.address or SENSORS[self.driver].addresses[0]
+            found.append(f"address 0x{address:02x} of I2C bus {self.i2c}")
+        return frozenset(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +223,7 @@ class NodeSettings:
 
     def _mistakes_of_sensors(self) -> Iterator[Mistake]:
         known: dict[str, int] = {}
+        wired: dict[str, int] = {}
         for index, each in enumerate(self.sensors):
             rest = SENSORS[each.driver].rest
             if self.interval < rest:
@@ -223,6 +235,11 @@ class NodeSettings:
                 yield f"sensor[{index}].name", each.name, problem
                 break
             known.update(dict.fromkeys(each.series - known.keys(), index))
+            for where in sorted(each.places & wired.keys()):
+                key_name = "address" if "address" in where else "pin"
+                problem = f"not {where}: sensor[{wired[where]}] is wired to it"
+                yield f"sensor[{index}].{key_name}", getattr(each, key_name), problem
+            wired.update(dict.fromkeys(each.places - wired.keys(), index))
 
 
 def read_settings(path: Path) -> NodeSettings:

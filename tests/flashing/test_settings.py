@@ -135,6 +135,8 @@ def test_a_mistake_is_told(tmp_path: Path, text: str, expected: str) -> None:
 INTERNAL = '[[sensor]]\ndriver = "internal"\n'
 WIRE = '[[sensor]]\ndriver = "ds18b20"\npin = 22\n'
 
+LIGHT = '[[sensor]]\ndriver = "vl53l0x"\nsda = 4\nscl = 5\n'
+
 SERIES: list[tuple[str, str]] = [
     (INTERNAL + SIMULATED, "sensor[1].name"),
     (INTERNAL + 'name = "chip"\n' + SIMULATED + 'name = "chip"\n', "temperature/chip"),
@@ -142,6 +144,9 @@ SERIES: list[tuple[str, str]] = [
     (WIRE + "single = true\n" + INTERNAL, "sensor[0] measures temperature"),
     (WIRE + 'single = true\nnames = { 28ff641e8216047c = "a" }\n', "names are for"),
     (WIRE + 'names = { 28 = "a" }\n', "16 hexadecimal digits"),
+    (INTERNAL + 'name = "a"\n' + WIRE + 'names = { 28ff641e8216047c = "a" }\n', "temperature/a"),
+    (WIRE + WIRE, "not pin 22: sensor[0] is wired to it"),
+    (LIGHT + LIGHT + 'name = "b"\n', "not address 0x29 of I2C bus 0"),
     (WIRE + 'names = { 28ff641e8216047c = "a", 28ff641e8216047d = "a" }\n', "of its own"),
     ('interval = 1\n[[sensor]]\ndriver = "dht22"\npin = 4\n', "at least 2"),
 ]
