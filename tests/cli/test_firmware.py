@@ -17,7 +17,7 @@ PICO, ESP = PluggedIn("/dev/ttyNO1", "a Pico"), PluggedIn("/dev/ttyNO2", "an ESP
 
 
 @table(
-    "board, sensor, name, told",
+    "board, sensor, name, output",
     [
         ("picco", "bme280", "n1", "--board 'picco': one of pico, "),
         ("pico", "bme28", "n1", 'did you mean "bme280"?'),
