@@ -1,9 +1,6 @@
-import pytest
-
-from gateway.broker.client import Client, session_of
+from gateway.broker.client import Client
 from gateway.broker.connecting.connection_info import Anonymous
 from gateway.mqtt.connection import Connection
-from gateway.mqtt.errors import ProtocolError
 from gateway.mqtt.packets import MQTT_5
 from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.mqtt.reason_codes import ReasonCode
@@ -48,12 +45,3 @@ def test_closing_tells_the_transport_even_if_it_was_told_of_output(harness: Harn
     before = client.touched
     client.client.close()
     assert client.touched == before + 1
-
-
-def test_before_connect_there_is_no_session(harness: Harness) -> None:
-    with pytest.raises(ProtocolError, match="the first packet is not CONNECT"):
-        session_of(harness.open().client)
-
-
-def test_after_connect_there_is_one(harness: Harness) -> None:
-    assert session_of(harness.connect().client) is harness.session()

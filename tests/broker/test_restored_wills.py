@@ -3,7 +3,7 @@
 import pytest
 
 from gateway.broker.restore import WILL_GRACE
-from gateway.mqtt.packets import Disconnect, Publish, Will
+from gateway.mqtt.packets import Publish, Will
 from gateway.mqtt.properties import Properties
 from tests.support.broker.durable_broker import DurableHarness, away
 from tests.support.broker.payloads import payloads
@@ -74,8 +74,3 @@ def test_a_will_of_a_session_that_stays_keeps_its_deadline(
     harness.pass_time(0.1)
     assert harness.disk.count("will") == 0
     assert payloads(harness.persistent("watcher").take()) == [b"gone"]
-
-
-def test_a_normal_disconnect_removes_the_will(harness: DurableHarness) -> None:
-    harness.connect("c", will=WILL).send(Disconnect())
-    assert harness.disk.count("will") == 0

@@ -38,16 +38,6 @@ def test_expired_sessions_are_counted(harness: Harness) -> None:
 LIMITED = BrokerSettings(maximum_session_expiry=20)
 
 
-@pytest.mark.parametrize(
-    ("asked", "granted", "expected"), [(0, 0, None), (20, 20, None), (21, 20, 20), (NEVER, 20, 20)]
-)
-def test_the_session_expiry_has_a_limit(asked: int, granted: int, expected: int | None) -> None:
-    harness = Harness(LIMITED)
-    client = harness.connect(session_expiry=asked)
-    assert client.connack.properties.session_expiry_interval == expected
-    assert harness.session().expiry_interval == granted
-
-
 def test_the_limit_holds_for_mqtt_3_1_1_and_at_disconnect() -> None:
     harness = Harness(LIMITED)
     harness.persistent("old", MQTT_3_1_1).drop()

@@ -8,7 +8,7 @@ import pytest
 from gateway.mqtt.aliases.outbound_aliases import OutboundAliases
 from gateway.mqtt.aliases.topic_aliases import AliasBudget
 from gateway.mqtt.connection import Connection
-from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, Packet, Publish, PubRel
+from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, Publish
 from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.mqtt.publication import Publication
 from gateway.session.inflight import MAXIMUM_BYTES
@@ -201,41 +201,6 @@ def test_the_expiry_interval_counts_down() -> None:
         deliver(session, b"1", b"2", expiry=60, arrived=100.0, now=now)
     left = [packet.properties.message_expiry_interval for packet in sent(connection)]
     assert left == [60, 60, 60, 60, 30, 30, 0, 0]
-
-
-@pytest.mark.parametrize("version", [MQTT_3_1_1, MQTT_5])
-@pytest.mark.parametrize("qos", [1, 2])
-def test_a_new_connection_gets_what_was_not_acknowledged_once_more(version: int, qos: int) -> None:
-    session = persistent()
-    session.attach(connection := open_connection(), 5)
-    deliver(session, b"1", b"2", b"3", b"4", b"5", b"6", qos=qos, identifiers=(7,))
-    assert len(packets(connection)) == 5
-    session.finish((2,), 0)
-    if qos == 2:
-        span = session.inflight.find(3)
-        assert span is not None
-        for _ in range(2):
-            assert session.release(3, span) == 0
-    session.detach()
-    session.attach(connection := open_connection(version), 3)
-    aliases(connection)
-    session.pump(0.0)
-    found: list[Packet] = packets(connection)
-    assert [packet.payload for packet in found if isinstance(packet, Publish)] == (
-        [b"1", b"3", b"4"] if qos == 1 else [b"1", b"4"]
-    )
-    assert [packet for packet in found if isinstance(packet, PubRel)] == (
-        [] if qos == 1 else [PubRel(3)]
-    )
-    for packet in found:
-        if isinstance(packet, Publish):
-            assert (packet.dup, packet.qos, packet.topic) == (True, qos, "a")
-            named = (7,) if version == MQTT_5 else ()
-            assert packet.properties.subscription_identifiers == named
-    session.finish((5,), 0)  # before it was sent again
-    acknowledge(session, 1, 3, 4)
-    (last,) = sent(connection)
-    assert (last.payload, last.dup) == (b"6", False)
 
 
 def test_who_reads_slowly_gets_the_rest_later() -> None:

@@ -4,12 +4,11 @@ import logging
 
 import pytest
 
-from gateway.mqtt.packets import MQTT_3_1, MQTT_3_1_1, ConnAck, Connect, PingReq, Publish, Will
+from gateway.mqtt.packets import MQTT_3_1, MQTT_3_1_1, ConnAck, Connect, PingReq, Will
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from tests.support.broker.broker_harness import Harness
 from tests.support.broker.users import Users
-from tests.support.versions import VERSIONS
 
 
 def test_a_client_that_can_be_told_nothing_is_let_go(harness: Harness) -> None:
@@ -94,26 +93,6 @@ def test_a_client_is_refused_with_the_reason(
             f"refused client 'c'{user} at 192.0.2.7:40000: {reason} (0x{code:02X})",
         )
     ]
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-def test_a_known_user_is_accepted(harness: Harness, version: int) -> None:
-    client = harness.connect(
-        "c", version, authenticator=Users(anna="secret"), username="anna", password=b"secret"
-    )
-    client.subscribe("a")
-    client.send(Publish("a"))
-    assert harness.session().username == "anna"
-
-
-@pytest.mark.parametrize("username", ["anna", None])
-def test_mqtt_3_1_1_is_refused_with_its_return_code(harness: Harness, username: str | None) -> None:
-    client = harness.open(MQTT_3_1_1, Users(anna="secret"))
-    client.send(Connect("c", MQTT_3_1_1, username=username))
-    harness.pass_time(1.0)
-    code = ReasonCode.BAD_USER_NAME_OR_PASSWORD if username else ReasonCode.NOT_AUTHORIZED
-    assert client.take() == [ConnAck(False, code)]
-    assert client.closed()
 
 
 LONG = "\x01" * 65_000

@@ -1,22 +1,11 @@
 import pytest
 
-from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, Disconnect, Publish, Will
+from gateway.mqtt.packets import Disconnect, Publish, Will
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from tests.support.broker.broker_harness import Harness
 
 WILL = Will("wills/c", b"gone")
-
-
-@pytest.mark.parametrize("version", [MQTT_3_1_1, MQTT_5])
-def test_a_normal_disconnect_drops_the_will(harness: Harness, version: int) -> None:
-    watcher = harness.connect("watcher")
-    watcher.subscribe("wills/+")
-    client = harness.connect("c", version, will=WILL)
-    client.send(Disconnect())
-    assert client.closed()
-    assert not client.take()
-    assert not watcher.take()
 
 
 @pytest.mark.parametrize(

@@ -2,24 +2,10 @@
 
 import pytest
 
-from gateway.mqtt.packets import MQTT_5, Connect, Disconnect, PingReq, PingResp
+from gateway.mqtt.packets import MQTT_5, Disconnect, PingReq, PingResp
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.settings.broker import BrokerSettings
 from tests.support.broker.broker_harness import Harness
 from tests.support.versions import VERSIONS
-
-
-def test_silence_before_connect_is_limited() -> None:
-    harness = Harness(BrokerSettings(connect_timeout=3))
-    silent = harness.open()
-    slow = harness.open()
-    harness.pass_time(2.9)
-    slow.send(Connect("slow"))
-    assert not silent.closed()
-    harness.pass_time(0.1)
-    assert silent.closed()
-    assert not silent.raw
-    assert not slow.closed()
 
 
 @pytest.mark.parametrize("version", VERSIONS)

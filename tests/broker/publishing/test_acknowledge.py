@@ -4,8 +4,6 @@ from functools import partial
 import pytest
 
 from gateway.mqtt.packets import (
-    MQTT_3_1_1,
-    MQTT_5,
     Disconnect,
     Packet,
     PubAck,
@@ -36,27 +34,10 @@ def receiver(harness: Harness, qos: int, receive_maximum: int | None = 1) -> Mem
     return client
 
 
-@pytest.mark.parametrize("code", [ReasonCode.SUCCESS, ReasonCode.UNSPECIFIED_ERROR])
-def test_a_puback_ends_a_delivery_whatever_it_says(harness: Harness, code: ReasonCode) -> None:
-    client = receiver(harness, 1)
-    client.send(PubAck(1, code))
-    assert client.take() == [Publish("a", b"2", 1, packet_id=2)]
-    client.send(PubAck(2))
-    assert len(harness.session().inflight) == 0
-
-
 def test_a_refused_qos_2_delivery_is_over(harness: Harness) -> None:
     client = receiver(harness, 2)
     client.send(PubRec(1, ReasonCode.QUOTA_EXCEEDED))
     assert client.take() == [Publish("a", b"2", 2, packet_id=2)]
-
-
-@pytest.mark.parametrize("version", [MQTT_3_1_1, MQTT_5])
-def test_unknown_packet_identifiers(harness: Harness, version: int) -> None:
-    client = harness.connect("c", version)
-    client.send(PubAck(7), PubComp(7), PubRec(7))
-    code = ReasonCode.PACKET_IDENTIFIER_NOT_FOUND if version == MQTT_5 else ReasonCode.SUCCESS
-    assert client.take() == [PubRel(7, code)]
 
 
 @pytest.mark.parametrize("code", [ReasonCode.UNSPECIFIED_ERROR, ReasonCode.QUOTA_EXCEEDED])

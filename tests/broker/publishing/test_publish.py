@@ -19,7 +19,6 @@ from tests.support.broker.broker_harness import Harness
 from tests.support.broker.inline import Inline
 from tests.support.broker.publishing import subscriber
 
-NOBODY = ReasonCode.NO_MATCHING_SUBSCRIBERS
 VERSIONS = (MQTT_3_1_1, MQTT_5)
 
 
@@ -46,32 +45,6 @@ def test_what_cannot_be_published_closes_the_connection(
     assert disconnect.reason_code == code
     assert publisher.closed()
     assert not receiver.take()
-
-
-@pytest.mark.parametrize("topic", ["$SYS/broker/uptime", "$other", "$share/g/a"])
-def test_topics_of_the_gateways_own_are_not_writable(harness: Harness, topic: str) -> None:
-    receiver = subscriber(harness)
-    receiver.subscribe(topic)
-    publisher = harness.connect("p")
-    publisher.send(
-        Publish(topic), Publish(topic, qos=1, packet_id=1), Publish(topic, qos=2, packet_id=2)
-    )
-    refused = ReasonCode.NOT_AUTHORIZED
-    assert publisher.take() == [PubAck(1, refused), PubRec(2, refused)]
-    assert not receiver.take()
-    assert harness.counters.count("tidegate/clients/not_authorized") == 3
-
-
-def test_mqtt_3_1_1_is_acknowledged_and_its_message_dropped(harness: Harness) -> None:
-    receiver = subscriber(harness)
-    receiver.subscribe("$SYS/#")
-    publisher = harness.connect("p", MQTT_3_1_1)
-    publisher.send(
-        Publish("$SYS/x", qos=1, packet_id=1), Publish("$SYS/x", qos=2, packet_id=2), PubRel(2)
-    )
-    assert publisher.take() == [PubAck(1), PubRec(2), PubComp(2)]
-    assert not receiver.take()
-    assert harness.counters.count("tidegate/clients/not_authorized") == 2
 
 
 def test_a_command_can_be_published(harness: Harness) -> None:

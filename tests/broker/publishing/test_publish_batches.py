@@ -5,7 +5,6 @@ import pytest
 from gateway.broker.publishing.publish import MAXIMUM_BATCH, MAXIMUM_NUMBERED
 from gateway.mqtt.codec.packet_codec import encode
 from gateway.mqtt.packets import MQTT_5, Disconnect, PubAck, Publish, PubRec
-from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.session.traffic import TURN_BYTES
 from gateway.settings.broker import BrokerSettings
@@ -19,7 +18,6 @@ from tests.support.versions import VERSIONS
 
 NOBODY = ReasonCode.NO_MATCHING_SUBSCRIBERS
 QUOTA = ReasonCode.QUOTA_EXCEEDED
-TEXT = Properties(content_type="t", user_properties=(("a", "1"), ("a", "2")))
 
 
 def send(client: MemoryClient, packets: list[Publish], n: int) -> None:
@@ -52,19 +50,6 @@ def test_messages_are_forwarded_answered_and_counted(version: int, qos: int, n: 
     assert traffic.bytes_sent == 2 * traffic.bytes_received > 0
     answers = 240 * qos, 120 * qos
     assert harness.broker.packets() == (120 + 3 + 2 + answers[0], 240 + 3 + 2 + answers[1])
-
-
-@pytest.mark.parametrize("n", [1, 2, 20])
-def test_who_publishes_to_itself_gets_its_messages_before_puback_and_behind_pubrec(
-    harness: Harness, n: int
-) -> None:
-    client = harness.connect()
-    client.subscribe("a/b", 2)
-    client.send(*batch(n, 1))
-    assert client.take() == [*batch(n, 1), *(PubAck(number) for number in range(1, n + 1))]
-    client.send(*batch(n, 2, n + 1))
-    answers = [PubRec(number) for number in range(n + 1, 2 * n + 1)]
-    assert client.take() == [*answers, *batch(n, 2, n + 1)]
 
 
 @table("n", [1, 2, 20])

@@ -5,7 +5,6 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
 from gateway.mqtt.packets import MQTT_3_1_1, Disconnect, PubAck, PubComp, Publish, PubRec, PubRel
-from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.settings.broker import BrokerSettings
 from tests.support.broker.broker_harness import Harness
@@ -40,11 +39,6 @@ def refused(client: MemoryClient) -> bool:
     exceeded = isinstance(last, Disconnect) and last.reason_code == 0x93
     assert exceeded == client.closed()
     return exceeded
-
-
-def test_the_client_is_told(harness: Harness) -> None:
-    assert harness.connect().connack.properties.receive_maximum == MAXIMUM
-    assert harness.connect("old", MQTT_3_1_1).connack.properties == Properties()
 
 
 def test_packets_of_one_read_cannot_have_seen_their_answers(harness: Harness) -> None:

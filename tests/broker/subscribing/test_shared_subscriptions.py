@@ -19,16 +19,6 @@ def members(harness: Harness, *names: str, qos: int = 2) -> list[MemoryClient]:
     return clients
 
 
-@pytest.mark.parametrize("qos", [0, 1, 2])
-def test_who_is_away_is_passed_over(harness: Harness, qos: int) -> None:
-    away, here = members(harness, "away", "here")
-    away.drop()
-    for number in range(4):
-        assert harness.publish("a", b"%d" % number, qos=qos) == ReasonCode.SUCCESS
-    assert payloads(here.take()) == [b"0", b"1", b"2", b"3"]
-    assert not len(harness.session("away").queue)
-
-
 def test_whose_window_is_full_is_passed_over(harness: Harness) -> None:
     narrow = harness.persistent("narrow", receive_maximum=1)
     narrow.subscribe(SHARED, 1)

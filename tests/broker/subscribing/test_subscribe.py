@@ -1,56 +1,17 @@
 from dataclasses import replace
 
-import pytest
-
 from gateway.mqtt.packets import (
     MQTT_3_1_1,
-    MQTT_5,
-    Disconnect,
     Publish,
-    SubAck,
     Subscribe,
     Unsubscribe,
 )
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.settings.broker import MAXIMUM_TOPIC_LEVELS, BrokerSettings
+from gateway.settings.broker import BrokerSettings
 from tests.support.broker.broker_harness import UNSHARED, Harness
 from tests.support.broker.subscribing import request
 
-VERSIONS = (MQTT_3_1_1, MQTT_5)
 QUOTA = ReasonCode.QUOTA_EXCEEDED
-
-
-# --- granting -------------------------------------------------------------------------------
-
-
-TOO_DEEP = "/" * MAXIMUM_TOPIC_LEVELS
-
-
-def test_each_topic_filter_is_answered(harness: Harness) -> None:
-    client = harness.connect()
-    client.send(Subscribe(5, [request("a", 0), request(TOO_DEEP, 1), request("e", 2)]))
-    codes = [ReasonCode.SUCCESS, ReasonCode.TOPIC_FILTER_INVALID, ReasonCode.GRANTED_QOS_2]
-    assert client.take() == [SubAck(5, codes)]
-    assert {one.topic_filter for _, one in harness.broker.router.subscriptions()} == {"a", "e"}
-
-
-def test_mqtt_3_1_1_is_told_of_a_refusal_with_0x80(harness: Harness) -> None:
-    client = harness.connect("c", MQTT_3_1_1)
-    client.send(Subscribe(5, [request(TOO_DEEP, 1), request("a", 1)]))
-    assert client.raw.endswith(b"\x90\x04\x00\x05\x80\x01")
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("filters", [["b/#/c"], ["a", ""], ["a+", "a"], ["a", "$share/g", "b"]])
-def test_one_invalid_filter_ends_the_connection_and_none_takes_effect(
-    harness: Harness, version: int, filters: list[str]
-) -> None:
-    client = harness.connect("c", version)
-    client.send(Subscribe(5, [request(each) for each in filters]))
-    assert client.closed()
-    codes = [packet.reason_code for packet in client.take() if isinstance(packet, Disconnect)]
-    assert codes == [ReasonCode.MALFORMED_PACKET] * (version == MQTT_5)
-    assert len(harness.broker.router) == 0
 
 
 def test_the_number_of_subscriptions_is_bounded() -> None:

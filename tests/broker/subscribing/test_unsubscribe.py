@@ -6,21 +6,6 @@ from gateway.mqtt.reason_codes import ReasonCode
 from tests.support.broker.broker_harness import Harness
 
 
-def test_each_topic_filter_is_answered(harness: Harness) -> None:
-    client = harness.connect()
-    client.subscribe("a/+")
-    client.subscribe("$share/g/b")
-    client.send(Unsubscribe(5, ["a/+", "a/#", "$share/g/b", "a/+"]))
-    codes = [
-        ReasonCode.SUCCESS,
-        ReasonCode.NO_SUBSCRIPTION_EXISTED,
-        ReasonCode.SUCCESS,
-        ReasonCode.NO_SUBSCRIPTION_EXISTED,
-    ]
-    assert client.take() == [UnsubAck(5, codes)]
-    assert len(harness.broker.router) == 0
-
-
 @pytest.mark.parametrize("version", [MQTT_3_1_1, MQTT_5])
 @pytest.mark.parametrize("filters", [["a#"], ["a", ""], ["$share//a", "a"]])
 def test_one_invalid_filter_ends_the_connection_and_none_is_given_up(

@@ -72,17 +72,5 @@ MALFORMED = [
             f"{name} with properties cut", ONLY_5, first_byte, b"\x00\x01\x00\x04\x1f\x00\x01"
         ),
         malformed(f"{name} with excess bytes", ONLY_5, first_byte, b"\x00\x01\x00\x00\x00"),
-        malformed(
-            f"{name} with a property of connect",
-            ONLY_5,
-            first_byte,
-            b"\x00\x01\x00\x03\x21\x00\x01",
-        ),
-        protocol_error(
-            f"{name} with two reason strings",
-            ONLY_5,
-            first_byte,
-            b"\x00\x01\x00\x06\x1f\x00\x00\x1f\x00\x00",
-        ),
     )
 ]

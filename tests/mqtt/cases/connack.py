@@ -82,9 +82,5 @@ MALFORMED = [
     malformed("connack without properties", ONLY_5, 0x20, b"\x00\x00"),
     malformed("connack with a return code of 3.1.1", ONLY_5, 0x20, b"\x00\x05\x00"),
     malformed("connack with excess bytes, MQTT 5", ONLY_5, 0x20, b"\x00\x00\x00\x00"),
-    protocol_error("connack with receive maximum 0", ONLY_5, 0x20, b"\x00\x00\x03\x21\x00\x00"),
     protocol_error("connack with maximum QoS 2", ONLY_5, 0x20, b"\x00\x00\x02\x24\x02"),
-    protocol_error(
-        "connack with maximum packet size 0", ONLY_5, 0x20, b"\x00\x00\x05\x27\x00\x00\x00\x00"
-    ),
 ]

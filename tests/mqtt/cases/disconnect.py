@@ -3,7 +3,7 @@
 from gateway.mqtt.packets import Disconnect
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
-from tests.mqtt.cases.case import BEFORE_5, ONLY_5, PacketCase, malformed, protocol_error
+from tests.mqtt.cases.case import BEFORE_5, ONLY_5, PacketCase, malformed
 
 PACKETS = [
     PacketCase("disconnect", 4, b"\xe0\x00", Disconnect()),
@@ -37,11 +37,4 @@ MALFORMED = [
     malformed("disconnect with a body", BEFORE_5, 0xE0, b"\x00"),
     malformed("disconnect with an unknown reason code", ONLY_5, 0xE0, b"\x01"),
     malformed("disconnect with excess bytes", ONLY_5, 0xE0, b"\x00\x00\x00"),
-    malformed("disconnect with a will delay", ONLY_5, 0xE0, b"\x00\x05\x18\x00\x00\x00\x01"),
-    protocol_error(
-        "disconnect with two session expiry intervals",
-        ONLY_5,
-        0xE0,
-        b"\x00\x0a\x11\x00\x00\x00\x01\x11\x00\x00\x00\x01",
-    ),
 ]

@@ -47,10 +47,6 @@ MALFORMED = [
         0xA2,
         b"\x00\x01\x00\x02a#\x00\x01t",
     ),
-    malformed("unsubscribe not UTF-8", BEFORE_5, 0xA2, b"\x00\x01\x00\x01\xfe"),
-    malformed(
-        "unsubscribe with a subscription identifier", ONLY_5, 0xA2, b"\x00\x01\x02\x0b\x01\x00\x01t"
-    ),
     malformed("unsuback with a reason code", BEFORE_5, 0xB0, b"\x00\x01\x00"),
     malformed("unsuback without a reason code", ONLY_5, 0xB0, b"\x00\x01\x00"),
     malformed("unsuback with a code of suback", ONLY_5, 0xB0, b"\x00\x01\x00\x01"),
