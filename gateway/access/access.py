@@ -6,7 +6,14 @@ from weakref import WeakValueDictionary
 
 from gateway.access.acl_file import AclRules
 from gateway.access.rule import NAMES, READ, WRITE, Rule, covers, overlaps, rights
-from gateway.access.topics import DELAY, is_guarded, may_publish, mount_prefix, undelayed
+from gateway.access.topics import (
+    DELAY,
+    OWN_MESSAGES,
+    is_guarded,
+    may_publish,
+    mount_prefix,
+    undelayed,
+)
 from gateway.mqtt.topics import topic_matches
 
 
@@ -134,6 +141,8 @@ class Access:
         dollar = topic.startswith("$")
         if dollar and is_guarded(topic):
             granted = self._guarded_rights(topic)
+            if OWN_MESSAGES.fullmatch(topic):
+                granted |= WRITE
         elif self._ruled:
             granted, denied = rights(self._own, topic) if self._own else (0, False)
             if granted != ALL and not denied:

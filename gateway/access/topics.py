@@ -1,9 +1,13 @@
 """The topics that begin with `$`: those that clients may write, and guarded ones."""
 
+import re
 from typing import AnyStr
 
 CONTROL = "$CONTROL/tidegate/"
 """Below this are commands and queries to the gateway (docs/configuration.md)."""
+
+OWN_MESSAGES = re.compile(re.escape(CONTROL) + r"channel/[^/]+/(touch|requeue)")
+"""A command for the messages that a consumer has itself, which needs no right."""
 
 DELAY = "$delay/"
 """Below this clients publish delayed messages (docs/channels.md)."""

@@ -14,6 +14,7 @@ from gateway.app.access import access_policies
 from gateway.app.authenticators import Passwords
 from gateway.app.bridges import Bridges, start_bridges
 from gateway.app.certificates import watch_certificates
+from gateway.app.channel_timeouts import ChannelTimeouts
 from gateway.app.channels import ChannelCommands
 from gateway.app.checks.check import check_configuration
 from gateway.app.checks.warnings import warnings
@@ -186,6 +187,7 @@ async def start(run: Run, *, durable: bool) -> Gateway:
     if files is not None:
         files.start(core.turn)
     FullQueues(run, core.broker).start()
+    ChannelTimeouts(run, core.broker.channels).start()
     watch_certificates(run)
     wear = Wear(run, storage.writer)
     wear.start()

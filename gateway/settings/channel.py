@@ -83,8 +83,8 @@ class ChannelSettings:
     )
     max_attempts: int = key(
         whole_number(0, 65_535),
-        "deliveries of a message; 0 for any number",
-        0,
+        "attempts to deliver a message; 0 for any number",
+        20,
     )
     dead_letter_topic: str | None = key(
         plain_topic,
@@ -110,7 +110,7 @@ class ChannelSettings:
     def mistakes(self, given: frozenset[str]) -> Iterator[Mistake]:  # noqa: ARG002 - a shape
         """Yield conflicts."""
         if self.dead_letter_topic is not None and not self.max_attempts:
-            yield "dead_letter_topic", self.dead_letter_topic, "only together with max_attempts"
+            yield "dead_letter_topic", self.dead_letter_topic, "none while max_attempts is 0"
         if self.minimum_message_size > self.maximum_message_size:
             most = self.maximum_message_size
             yield "minimum_message_size", self.minimum_message_size, f"at most {most}, the maximum"

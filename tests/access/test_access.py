@@ -120,6 +120,26 @@ def test_commands_are_for_those_of_whom_it_is_certain() -> None:
         assert bool(who.rights(LOG)) == who.may_subscribe(LOG)
 
 
+OWN = "$CONTROL/tidegate/channel/jobs/"
+
+OF_CHANNELS = [
+    (OWN + "touch", True),
+    (OWN + "requeue", True),
+    (OWN + "empty", False),
+    ("$CONTROL/tidegate/channel/touch", False),
+    ("$CONTROL/tidegate/channel/a/b/touch", False),
+    (OWN + "touch/x", False),
+]
+
+
+@pytest.mark.parametrize("acl", [None, TABLE])
+@pytest.mark.parametrize(("topic", "open_"), OF_CHANNELS)
+def test_consumers_need_no_right_for_their_own_messages(
+    acl: str | None, topic: str, open_: bool
+) -> None:
+    assert access(acl, "nobody").rights(topic) == (WRITE if open_ else 0)
+
+
 def test_without_rules_all_else_is_open() -> None:
     stranger = access(None, "anna")
     assert not stranger.restricted

@@ -170,10 +170,10 @@ MISTAKES: list[tuple[str, str, object, str]] = [
         "at most 8",
     ),
     (
-        "[[channel]]\nname = 'a'\nfilter = 'a'\ndead_letter_topic = 'd'",
+        "[[channel]]\nname = 'a'\nfilter = 'a'\nmax_attempts = 0\ndead_letter_topic = 'd'",
         "channel[0].dead_letter_topic",
         "d",
-        "only together with max_attempts",
+        "none while max_attempts is 0",
     ),
     (
         "[[channel]]\nname = 'a'\nfilter = 'a'\nmax_attempts = 1\ndead_letter_topic = 'd/#'",

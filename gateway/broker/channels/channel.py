@@ -7,7 +7,7 @@ from itertools import groupby
 from gateway.broker.channels.alarm import Alarm
 from gateway.broker.channels.consumers import Consumers
 from gateway.broker.channels.dead_letters import DeadLetters
-from gateway.broker.channels.deliveries import Deliveries
+from gateway.broker.channels.deliveries import Deliveries, Delivery
 from gateway.broker.channels.dispatcher import Dispatcher
 from gateway.broker.channels.figures import ChannelFigures
 from gateway.broker.channels.waiting import EarlierRun, Offer, Waiting
@@ -118,7 +118,13 @@ class Channel(Session):
         self.alarm = Alarm(deadlines, self.check_deadlines)
         self.waiting = waiting = Waiting(self.queue, settings.memory_messages)
         self.deliveries = deliveries = Deliveries(
-            self, figures, self.alarm, settings.inflight_timeout, self._come_back
+            self,
+            figures,
+            self.alarm,
+            settings.inflight_timeout,
+            self._come_back,
+            waiting.returned,
+            self._stays,
         )
         self.consumers = consumers = Consumers(
             router,
@@ -305,6 +311,13 @@ class Channel(Session):
         else:
             self.waiting.returned.put(offer, second)
         self.alarm.set(0.0)
+
+    def _stays(self, delivery: Delivery) -> bool:
+        """Return whether a consumer keeps what timed out: nobody else can have it, for now."""
+        if self.settings.is_last(delivery.attempts):
+            return False
+        source, number = delivery.source, delivery.original(delivery.pending()[0])
+        return not self.consumers.others(source.publication, number, delivery.consumer)
 
     def undelivered(self) -> list[Span]:
         """Return everything in memory that waits or is in flight."""

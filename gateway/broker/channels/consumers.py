@@ -171,13 +171,8 @@ class Consumers:
         ask = self.ask()
         if self._in_turn and avoid is None and not ask:
             return self._next_ready(publication)
-        members, self._turn = self.members, self._turn + 1
-        turn = self._turn % (len(members) or 1)
-        connected = [
-            each
-            for each in (*members[turn:], *members[:turn])
-            if session_of(each).connection is not None and self._suits(each, publication.qos)
-        ]
+        self._turn += 1
+        connected = self._connected(publication)
         if not connected:
             return None
         wanting = connected
@@ -192,8 +187,37 @@ class Consumers:
             self._moves.note({session_of(each) for each in prompt})
         if len(prompt) < len(connected):
             wanting = [each for each in wanting if each in prompt] or wanting
-        others = [each for each in wanting if session_of(each) is not avoid]
-        return self._choose(others or wanting, publication, number)
+        if avoid is not None:
+            wanting = self._others(wanting, publication, number, avoid) or wanting
+        return self._choose(wanting, publication, number)
+
+    def _others(
+        self, members: list[Subscription], publication: Publication, number: int, holder: "Session"
+    ) -> list[Subscription]:
+        """Return the members that do not have a message of the `holder` in their windows."""
+        holders = self._deliveries.holders(publication, number) | {holder}
+        return [each for each in members if session_of(each) not in holders]
+
+    def others(self, publication: Publication, number: int, holder: "Session") -> bool:
+        """Return whether another connected consumer may get a message of the `holder`."""
+        prompt = self._prompt(self._connected(publication), publication)
+        found = self._others(prompt, publication, number, holder)
+        if not found or not self.ask():
+            return bool(found)
+        try:
+            return bool(self._wanting(found, publication, number))
+        except NobodyMayHaveItNow:
+            return False
+
+    def _connected(self, publication: Publication) -> list[Subscription]:
+        """Return the connected members that acknowledge, beginning with the next in turn."""
+        members = self.members
+        turn = self._turn % (len(members) or 1)
+        return [
+            each
+            for each in (*members[turn:], *members[:turn])
+            if session_of(each).connection is not None and self._suits(each, publication.qos)
+        ]
 
     def _wanting(
         self, connected: list[Subscription], publication: Publication, number: int
@@ -220,7 +244,7 @@ class Consumers:
 
     def _prompt(self, members: list[Subscription], publication: Publication) -> list[Subscription]:
         """Return the members whose windows are not full of timed-out messages."""
-        late = {*self._deliveries.late.values()}
+        late = {each.consumer for each in self._deliveries.late.values()}
         if not late:
             return members
         return [

@@ -2,6 +2,8 @@ import cython
 
 from gateway.broker.channels.alarm cimport Alarm
 from gateway.broker.channels.figures cimport ChannelFigures
+from gateway.broker.channels.waiting cimport ReturnedMessages
+from gateway.mqtt.publication cimport Publication
 from gateway.session.session cimport Session
 from gateway.session.span cimport Span
 
@@ -9,16 +11,19 @@ cdef double _NOTED_AFTER
 
 @cython.final
 cdef class Delivery:
-    cdef readonly Py_ssize_t attempts
+    cdef public Py_ssize_t attempts
     cdef readonly Session consumer
     cdef public double due
     cdef readonly double given
     cdef public Py_ssize_t remaining
     cdef public bint noted
+    cdef public Py_ssize_t oldest
     cdef readonly Span sent
     cdef readonly Span source
 
     cpdef Py_ssize_t original(self, Py_ssize_t number) except -1
+    @cython.locals(source=Span, first=Py_ssize_t)
+    cpdef bint is_of(self, Publication publication, Py_ssize_t number) except -1
 
 @cython.final
 cdef class Deliveries:
@@ -27,6 +32,8 @@ cdef class Deliveries:
     cdef Session _channel
     cdef object _come_back
     cdef ChannelFigures _figures
+    cdef ReturnedMessages _returned
+    cdef object _stays
     cdef public double timeout
     cdef bint _unnoted
     cdef readonly dict late

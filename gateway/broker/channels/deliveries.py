@@ -1,11 +1,13 @@
 """Messages of a channel in flight: acknowledgement, timeout and return."""
 
 from collections.abc import Callable, Iterator
+from itertools import takewhile
 from math import inf
 
 from gateway.broker.channels.alarm import Alarm
 from gateway.broker.channels.figures import ChannelFigures
-from gateway.broker.channels.waiting import Offer
+from gateway.broker.channels.waiting import Offer, ReturnedMessages
+from gateway.mqtt.publication import Publication
 from gateway.session.session import Session
 from gateway.session.span import Span
 
@@ -20,10 +22,21 @@ class Delivery:
 
     `source` is the span of the channel's queue, `sent` the consumer's: both begin with the same
     message. They were dispatched at the monotonic second `given` and time out at `due`. `noted` is
-    True once the channel's journal knows of the attempt.
+    True once the channel's journal knows of the attempt. `oldest` is the first packet identifier in
+    the consumer's window when they timed out and stayed, 0 before.
     """
 
-    __slots__ = ("attempts", "consumer", "due", "given", "noted", "remaining", "sent", "source")
+    __slots__ = (
+        "attempts",
+        "consumer",
+        "due",
+        "given",
+        "noted",
+        "oldest",
+        "remaining",
+        "sent",
+        "source",
+    )
 
     def __init__(
         self,
@@ -42,11 +55,18 @@ class Delivery:
         self.given = given
         self.due = due
         self.noted = noted
+        self.oldest = 0
         self.remaining = sent.count
 
     def original(self, number: int) -> int:
         """Return the number in `source` of a message of `sent`."""
         return self.source.first + number - self.sent.first
+
+    def is_of(self, publication: Publication, number: int) -> bool:
+        """Return whether this message of a channel's queue is among them."""
+        source = self.source
+        first = source.first
+        return source.publication is publication and first <= number < first + source.count
 
     def pending(self) -> list[int]:
         """Return the numbers in `sent` of the unacknowledged messages."""
@@ -62,9 +82,11 @@ class Deliveries:
     """Messages in flight, by the span that the consumer got, ordered by timeout.
 
     Messages that are not acknowledged within `timeout` seconds, or are returned, go to `come_back`
-    with the monotonic second before which they must not be dispatched. `channel` has the journal;
-    the `alarm` is set for `check_deadlines`. `late` has the consumers of timed-out messages that
-    still occupy their windows.
+    with the monotonic second before which they must not be dispatched. If they have timed out and
+    `stays` says that nobody else can have them, their consumer keeps them. `channel` has the
+    journal; the `alarm` is set for `check_deadlines`. `late` has timed-out deliveries that still
+    occupy their consumers' windows: their acknowledgement counts, too, while the message is among
+    the `returned` ones.
     """
 
     __slots__ = (
@@ -73,6 +95,8 @@ class Deliveries:
         "_channel",
         "_come_back",
         "_figures",
+        "_returned",
+        "_stays",
         "_unnoted",
         "late",
         "timeout",
@@ -85,14 +109,18 @@ class Deliveries:
         alarm: Alarm,
         timeout: float,
         come_back: Callable[[Offer, float], None],
+        returned: ReturnedMessages,
+        stays: Callable[[Delivery], bool],
     ) -> None:
         self._channel = channel
         self._figures = figures
         self._alarm = alarm
         self.timeout = timeout
         self._come_back = come_back
+        self._returned = returned
+        self._stays = stays
         self._by_span: dict[Span, Delivery] = {}
-        self.late: dict[Span, Session] = {}  # bounded by the consumers' Receive Maximum
+        self.late: dict[Span, Delivery] = {}  # bounded by the consumers' Receive Maximum
         self._unnoted = False  # some have an attempt to be noted
 
     def __iter__(self) -> Iterator[Delivery]:
@@ -132,18 +160,54 @@ class Deliveries:
     def finished(self, span: Span, number: int, count: int) -> None:
         """Forget messages that a consumer acknowledged."""
         delivery = self._by_span.get(span)
-        if delivery is None:  # they timed out and went to others
-            self.late.pop(span, None)
+        if delivery is None:
+            self._finished_late(span, number, count)
             return
         self._figures.acknowledge(span.publication.arrived, count)
         self._channel.journal.done(delivery.source, delivery.original(number), count)
         self._settle(delivery, count)
 
+    def _finished_late(self, span: Span, number: int, count: int) -> None:
+        """End messages that were acknowledged after their time, unless another consumer has them.
+
+        One that waits need not be sent again. If the same consumer has it once more, that ends too.
+        """
+        late = self._leave_window(span, count)
+        if late is None:
+            return
+        for each in range(number, number + count):
+            source = late.source.part(late.original(each), 1)
+            if self._returned.remove(source) or self._end_again(late.consumer, source):
+                self._figures.acknowledge(source.publication.arrived, 1)
+                self._channel.journal.done(source, source.first, 1)
+
+    def _end_again(self, consumer: Session, source: Span) -> bool:
+        """Forget a message that was sent to the same consumer again; return whether it was."""
+        for each in self:
+            if each.consumer is consumer and each.is_of(source.publication, source.first):
+                self._settle(each, 1)  # a message that came back is the only one of its delivery
+                return True
+        return False
+
+    def _leave_window(self, span: Span, count: int) -> Delivery | None:
+        """Return the timed-out delivery that no longer occupies so much of a window, if any."""
+        late = self.late.get(span)
+        if late is not None:
+            late.remaining -= count
+            if not late.remaining:
+                del self.late[span]
+        return late
+
+    def holders(self, publication: Publication, number: int) -> set[Session]:
+        """Return the consumers in whose windows a message is that has timed out."""
+        late = self.late.values()
+        return {each.consumer for each in late if each.is_of(publication, number)}
+
     def return_message(self, span: Span, number: int) -> None:
         """Return a message for another consumer: this one refused it or its connection ended."""
         delivery = self._by_span.get(span)
         if delivery is None:
-            self.late.pop(span, None)
+            self._leave_window(span, 1)
             return
         self._figures.requeued += 1
         self._requeue(delivery, number)
@@ -163,19 +227,38 @@ class Deliveries:
     def check_deadlines(self, now: float) -> None:
         """Return what was not acknowledged in time, and note the attempts of what takes long.
 
-        The packet identifiers stay in use until the consumer acknowledges them.
+        The packet identifiers stay in use until the consumer acknowledges them. What nobody else
+        can have stays with its consumer, which would otherwise do it twice.
         """
-        while self._by_span:
-            delivery = next(iter(self))
-            if delivery.due > now:
-                break
+        due = list(takewhile(lambda each: each.due <= now, self))
+        for delivery in due:
             del self._by_span[delivery.sent]
-            self.late[delivery.sent] = delivery.consumer
+            self.late[delivery.sent] = delivery
+        for delivery, stays in [(each, self._stays(each)) for each in due]:
+            self._figures.time_out(delivery.remaining, delivery.attempts)
+            if stays:
+                del self.late[delivery.sent]
+                self._extend(delivery, now)
+                continue
             for number in delivery.pending():
-                self._figures.timed_out += 1
                 self._requeue(delivery, number)
         if self._unnoted:
             self._note_long_ones(now)
+
+    def _extend(self, delivery: Delivery, now: float) -> None:
+        """Leave messages with their consumer for another timeout.
+
+        That is a further attempt, unless the consumer acknowledged what it got before them: it is
+        still busy with that [MQTT-4.6.0-2].
+        """
+        oldest, _ = next(iter(delivery.consumer.inflight.items()))
+        if delivery.oldest in (0, oldest):
+            delivery.attempts += 1
+            self._note(delivery, delivery.pending())
+            delivery.noted = True
+        delivery.oldest = oldest
+        delivery.due = now + self.timeout
+        self._by_span[delivery.sent] = delivery
 
     def touch(self, client_id: str, now: float) -> int:
         """Start the timeout of all a consumer's messages again; return how many there are."""
@@ -199,6 +282,11 @@ class Deliveries:
                 self._settle(delivery, 1)
                 requeued += 1
         self._figures.requeued += requeued
+        for late in [each for each in self.late.values() if each.consumer.client_id == client_id]:
+            for number in late.pending():
+                packet_id = late.sent.packet_id + number - late.sent.first
+                late.consumer.inflight.remove((packet_id,), 0)
+            del self.late[late.sent]
         return requeued
 
     def clear(self) -> None:

@@ -14,6 +14,7 @@ cdef class ChannelFigures:
     cdef public long long received
     cdef public long long requeued
     cdef public long long timed_out
+    cdef public long long timed_out_again
     cdef public long long too_large
     cdef public long long unacknowledged
 

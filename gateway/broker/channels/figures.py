@@ -22,6 +22,7 @@ class ChannelFigures:
         "received",
         "requeued",
         "timed_out",
+        "timed_out_again",
         "too_large",
         "unacknowledged",
     )
@@ -33,6 +34,7 @@ class ChannelFigures:
         self.unacknowledged = 0  # sent at QoS 0: no acknowledgement
         self.requeued = 0  # returned by consumers, or because their connections ended
         self.timed_out = 0
+        self.timed_out_again = 0  # those that had timed out, or came back, before
         self.dead_lettered = 0
         self.dropped = 0  # the queue was full, or the last attempt failed
         self.expired = 0
@@ -48,6 +50,12 @@ class ChannelFigures:
         """Note that messages that arrived at this monotonic second are acknowledged."""
         self.acknowledged += count
         self._unmeasured.append((arrived, count))
+
+    def time_out(self, count: int, attempt: int) -> None:
+        """Note that messages were not acknowledged in time in this attempt."""
+        self.timed_out += count
+        if attempt > 1:
+            self.timed_out_again += count
 
     def sent_at_qos_0(self, arrived: float, count: int) -> None:
         """Note that messages were sent that nobody acknowledges."""

@@ -51,6 +51,11 @@ class Offer:
         self.avoid = avoid
         self.above = above
 
+    def is_of(self, span: Span) -> bool:
+        """Return whether it is the same message as that of a span."""
+        own = self.span
+        return own.publication is span.publication and own.first == span.first
+
 
 class ReturnedMessages:
     """Messages that are next, that return later, and that are set aside.
@@ -82,6 +87,21 @@ class ReturnedMessages:
     def pop(self) -> Offer:
         """Remove and return the next one."""
         return self._next.popleft()
+
+    def remove(self, span: Span) -> bool:
+        """Remove the one message of a span; return whether it was there."""
+        found = next((each for each in self if each.is_of(span)), None)
+        if found is None:
+            return False
+        if found in self._held:
+            self._held.remove(found)
+            self._held_bytes -= found.span.size
+        elif found in self._next:
+            self._next.remove(found)
+        else:
+            self._later = [each for each in self._later if each[2] is not found]
+            heapq.heapify(self._later)
+        return True
 
     def put(self, offer: Offer, second: float = 0.0) -> None:
         """Add a message, which waits until the monotonic `second`."""

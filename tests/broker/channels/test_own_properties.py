@@ -4,15 +4,21 @@ import pytest
 
 from gateway.mqtt.packets import PubAck, Publish
 from gateway.mqtt.properties import Properties
+from gateway.mqtt.reason_codes import ReasonCode
 from tests.support.broker.channel_harness import (
-    TIMEOUT,
     channel_of,
     consumer,
     durable,
     messages,
 )
+from tests.support.broker.memory_client import MemoryClient
 
 FORGED = (("attempt", "9"), ("a", "b"), ("topic", "other"), ("channel", "x"))
+
+
+def _refuse(client: MemoryClient, *packets: Publish) -> None:
+    for each in packets:
+        client.send(PubAck(each.packet_id, ReasonCode.UNSPECIFIED_ERROR))
 
 
 def _many(count: int, properties: tuple[tuple[str, str], ...]) -> list[Publish]:
@@ -37,11 +43,13 @@ def test_the_last_attempt_is_ours_from_the_first_time_on(first: str) -> None:
     assert [each.payload for each in given] == [b"0", b"1", b"2"]
     assert {each.properties.user_properties for each in given} == {(*FORGED, ("attempt", "1"))}
     client.send(PubAck(given[1].packet_id))
-    harness.pass_time(TIMEOUT)
+    _refuse(client, given[0], given[2])
+    harness.pass_time(0)
     again = [*messages(client)]
     assert [each.payload for each in again] == [b"0", b"2"]
     assert {each.properties.user_properties for each in again} == {(*FORGED, ("attempt", "2"))}
-    harness.pass_time(TIMEOUT)
+    _refuse(client, *again)
+    harness.pass_time(0)
     letters = [*messages(dead)]
     assert [each.payload for each in letters] == [b"0", b"2"]
     ours = (("topic", "t/a"), ("channel", "jobs"), ("attempt", "2"))
