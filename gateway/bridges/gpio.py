@@ -6,7 +6,7 @@ from typing import Any
 
 from gateway.bridges.kind import BridgeKind
 from gateway.bridges.readings.reading import series_topic
-from gateway.bridges.settings import BridgeSettings, bridge_name, instance, key
+from gateway.bridges.settings import BridgeSettings, bridge_name, instance, key, quantity
 from gateway.bridges.supervision.control import SWITCH, parse_number
 from gateway.bridges.supervision.host import Host
 from gateway.bridges.supervision.interfaces import BridgeError
@@ -26,7 +26,7 @@ class GpioSettings(BridgeSettings):
     """One pin."""
 
     pin: str = key(text, 'the pin as gpiozero names it: `"GPIO17"`, `"BOARD11"`')
-    quantity: str = key(bridge_name, "quantity of the readings, such as `motion`, `power_on`")
+    quantity: str = key(quantity, "quantity of the readings, such as `motion`, `power_on`")
     instance: str | None = key(
         instance, "distinguishes it from others of its quantity at the node", None
     )

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 
 from gateway.bridges.readings.reading import INSTANCES_RESERVED, NAME_MAX
 from gateway.bridges.readings.reading_map import NO_MAP, ReadingMap, reading_map
+from gateway.bridges.readings.registry import quantity_name
 from gateway.settings.checks import boolean, number
 from gateway.settings.declaration import key, tables
 
-__all__ = ["BridgeSettings", "bridge_name", "instance", "key", "tables"]
+__all__ = ["BridgeSettings", "bridge_name", "instance", "key", "quantity", "tables"]
 
 BRIDGE_NAME = re.compile(r"[^/+#\x00-\x1f\x7f]{1,64}")
 
@@ -18,6 +19,11 @@ def bridge_name(value: object) -> str:
     if not isinstance(value, str) or not BRIDGE_NAME.fullmatch(value):
         raise ValueError("1 to 64 characters without /, + and #")
     return value
+
+
+def quantity(value: object) -> str:
+    """Accept a quantity; return the registry's name, under which its readings are published."""
+    return quantity_name(bridge_name(value))
 
 
 def instance(value: object) -> str:

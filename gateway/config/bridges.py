@@ -78,7 +78,7 @@ def read_bridges(reader: Reader, document: dict[str, Any]) -> tuple[BridgeConfig
             found[key, bridge.name] = bridge
             for own, topic in bridge.kind.series(bridge.settings, bridge.name):
                 if topic in series:
-                    allowed = f"another series than {series[topic]} has: give one an instance"
+                    allowed = f"another series than {series[topic]} has: name a node or instance"
                     reader.mistake(f"{place}.{own}", topic, allowed)
                 series.setdefault(topic, f"{place}.{own}")
     if len(found) > BRIDGES_MAX:

@@ -270,8 +270,9 @@ def test_two_entries_of_one_series_are_refused_with_both_places(tmp_path: Path) 
     file.write_text(head + register % (0, 'instance = "l1"') + register % (2, 'instance = "l2"'))
     load(file)
     pin = '[[gpio]]\npin = "GPIO4"\nnode = "m"\nquantity = "voltage"\n'
-    for second in (register % (2, ""), pin):
+    alias = (register % (2, "")).replace("voltage", "volt")
+    for second in (register % (2, ""), alias, pin):
         file.write_text(head + register % (0, "") + second)
         with pytest.raises(ConfigurationError, match=r"sensors/m/voltage.*register") as reported:
             load(file)
-        assert "modbus[0].register[0].quantity has: give one an instance" in str(reported.value)
+        assert "modbus[0].register[0].quantity has: name a node or instance" in str(reported.value)

@@ -2,13 +2,14 @@
 
 import re
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
 from uuid import UUID
 
 from gateway.bridges.readings.number_forms import invalid, is_marker, shortest
-from gateway.bridges.settings import BridgeSettings, bridge_name, instance, key, tables
+from gateway.bridges.settings import BridgeSettings, bridge_name, instance, key, quantity, tables
 from gateway.settings.checks import boolean, number, one_of, text, whole_number
-from gateway.settings.declaration import check
+from gateway.settings.declaration import Mistake, check
 from gateway.settings.quantities import duration
 
 ADDRESS = re.compile("(?:[0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}")
@@ -67,7 +68,7 @@ class Characteristic:
     """A GATT characteristic, read at each interval or notified."""
 
     uuid: str = key(uuid, 'its UUID; 4 digits such as "2a6e" are one of the Bluetooth SIG')
-    quantity: str = key(bridge_name, "what it measures")
+    quantity: str = key(quantity, "what it measures")
     instance: str | None = key(
         instance, "distinguishes it from others of its quantity; by default the device's", None
     )
@@ -171,3 +172,11 @@ class BleSettings(BridgeSettings):
         60.0,
     )
     device: tuple[BleDevice, ...] = tables(BleDevice, name="device", most=DEVICES_MAX)
+
+    def mistakes(self, _given: frozenset[str]) -> Iterator[Mistake]:
+        """Yield devices that are listed twice."""
+        known: dict[str, int] = {}
+        for index, each in enumerate(self.device or ()):
+            if known.setdefault(each.address, index) != index:
+                problem = f"device[{known[each.address]}] has this address"
+                yield f"device[{index}].address", each.address, problem

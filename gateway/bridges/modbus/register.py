@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from gateway.bridges.readings.number_forms import invalid, is_marker, shortest
 from gateway.bridges.readings.reading import Value, series_topic
-from gateway.bridges.settings import bridge_name, instance, key
+from gateway.bridges.settings import bridge_name, instance, key, quantity
 from gateway.bridges.supervision.control import BUTTON, SWITCH, Control, parse_number
 from gateway.settings.checks import boolean, number, one_of, text, whole_number
 from gateway.settings.declaration import Mistake, check
@@ -54,7 +54,7 @@ class Register:
     address: int = key(
         whole_number(0, 65_535), 'its address, from 0; "register 40001" of a manual is holding 0'
     )
-    quantity: str = key(bridge_name, "what it measures")
+    quantity: str = key(quantity, "what it measures")
     instance: str | None = key(
         instance, "distinguishes it from others of its quantity at the node, such as `l1`", None
     )

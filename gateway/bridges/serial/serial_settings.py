@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from gateway.bridges.readings.name_template import NameTemplate, name_template
+from gateway.bridges.readings.reading_map import ReadingMap
 from gateway.bridges.serial.port import PARITIES, Line
 from gateway.bridges.serial.regex_lines import check_pattern
 from gateway.bridges.serial.remote_port import SCHEME, check_url
@@ -109,6 +110,7 @@ class SerialSettings(BridgeSettings):
             raise ValueError('pattern must be given with format = "regex", and only there')
         if self.columns and self.format != "csv":
             raise ValueError('columns can be given only with format = "csv"')
+        _check_series(self.columns, self.map)
         if self.decimal == "," and self.format not in ("csv", "regex"):
             raise ValueError('decimal can be given only with format = "csv" or "regex"')
         if self.format == "csv" and self.separator == self.decimal:
@@ -133,6 +135,17 @@ class SerialSettings(BridgeSettings):
             self.parity or usual.parity,
             self.stop_bits,
         )
+
+
+def _check_series(columns: tuple[str, ...], meanings: ReadingMap) -> None:
+    """Raise ValueError for two columns of one series."""
+    known: dict[tuple[str, str], str] = {}
+    for name in filter(None, columns):
+        for found in meanings.readings({name: 1.0}):
+            other = known.setdefault((found.quantity, found.instance), name)
+            if other != name or columns.count(name) > 1:
+                shared = f"columns {other!r} and {name!r} are both {found.quantity}"
+                raise ValueError(f"{shared}: give one an instance in map")
 
 
 def port_name(port: str) -> str:

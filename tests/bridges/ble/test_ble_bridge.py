@@ -59,6 +59,12 @@ def devices(tables: list[dict[str, Any]]) -> tuple[BleDevice, ...]:
     return Reader("tidegate.toml").read(BleSettings, {"device": tables}).device
 
 
+def test_an_address_is_listed_once() -> None:
+    reader = Reader("tidegate.toml")
+    reader.read(BleSettings, {"device": [{"address": ADDRESS}, {"address": ADDRESS.lower()}]})
+    assert "device[1].address" in str(reader.mistakes[0])
+
+
 @pytest.fixture
 def bus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bus]:
     bus = Bus(tmp_path)

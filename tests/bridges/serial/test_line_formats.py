@@ -1,6 +1,7 @@
 """CSV and expressions: what a line says, and what is none."""
 
 import time
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -178,9 +179,11 @@ def test_no_line_raises_anything_else(line: bytes) -> None:
         ({"format": "csv", "decimal": ","}, "separator must not be decimal"),
         ({"format": "csv", "separator": "."}, "separator must not be decimal"),
         ({"format": "json", "decimal": ","}, "decimal can be given only"),
+        ({"format": "csv", "columns": ("temp", "", "temperature")}, "both temperature"),
+        ({"format": "csv", "columns": ("x", "x")}, "both x"),
     ],
 )
-def test_separator_and_decimal_are_told_apart(settings: dict[str, str], reason: str) -> None:
+def test_keys_that_contradict_each_other(settings: dict[str, Any], reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
-        SerialSettings(port="/dev/x", **settings)  # type: ignore[arg-type]  # all are texts
+        SerialSettings(port="/dev/x", **settings)
     SerialSettings(port="/dev/x", format="csv", decimal=",", separator=";")
