@@ -3,7 +3,7 @@
 docs/serial-protocol.md, section "On the wire".
 """
 
-from codecs import BOM_UTF8
+from codecs import BOM_UTF8, BOM_UTF16_BE
 from collections.abc import Callable
 from zlib import crc32
 
@@ -124,12 +124,30 @@ class LineDecoder:
 
     def __init__(self, count: Count) -> None:
         self._splitter = Splitter(b"\n", LINE_MAX, count)
+        self._high = 1
+        """The place of the high byte of a character in UTF-16: 0 after a byte order mark."""
 
     def feed(self, data: bytes) -> list[bytes]:
         """Return the lines that `data` completes, without line ends and empty lines.
 
-        A line ends at a line feed, a carriage return, or both. A byte order mark is left out.
+        A line ends at a line feed, a carriage return, or both. A byte order mark is left out, and
+        UTF-16 becomes UTF-8.
         """
         pieces = self._splitter.feed(data.replace(b"\r", b"\n"))
-        lines = (line.removeprefix(BOM_UTF8) for line in pieces)
+        lines = map(self._in_utf_8, pieces)
         return [line for line in lines if line.strip()]
+
+    def _in_utf_8(self, line: bytes) -> bytes:
+        """Return a line in UTF-8 if it is in UTF-16, which has a zero in most of its characters."""
+        if b"\0" not in line:
+            return line.removeprefix(BOM_UTF8)
+        if line.startswith(BOM_UTF16_BE):
+            self._high = 0
+        # half of a line end is at the start of the next line, or at the end of its own
+        odd = len(line) % 2
+        body = line[odd:] if self._high else line[: len(line) - odd]
+        zeros = body[self._high :: 2].count(0)
+        if 4 * zeros < len(body) or zeros < 2:
+            return line.strip(b"\0") and line
+        encoding = "utf-16-le" if self._high else "utf-16-be"
+        return body.decode(encoding, "replace").removeprefix("\ufeff").encode()
