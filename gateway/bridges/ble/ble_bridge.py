@@ -14,7 +14,9 @@ from gateway.bridges.ble.decoders import (
     DecodedValue,
     Decoder,
     Decoders,
+    Shape,
     UndecodableError,
+    decode,
 )
 from gateway.bridges.ble.gatt import GattReader
 from gateway.bridges.ble.packet_counter import PacketCounter
@@ -38,6 +40,13 @@ encrypted packets would be accepted again."""
 
 AGAIN = 4.0
 """Seconds within which the same bytes are the same event, as for BTHome's packet numbers."""
+
+MISSES_MAX = 3
+"""Unknown advertisements of a device, after which those of the same shape are not tried again: each
+try takes some 20 µs for each parser."""
+
+SHAPES_MAX = 16
+"""Shapes of a device's advertisements for which these are counted."""
 
 CHECK_EVERY = 0.25
 """Fraction of the stall time after which the bridge checks for a stall."""
@@ -83,6 +92,8 @@ class Received:
     content: tuple[object, ...] = ()
     time: float = float("-inf")
     """The last advertisement and its time: devices repeat themselves."""
+    misses: dict[Shape, int] = field(default_factory=dict)
+    """Advertisements that no decoder knew, by their shape."""
     states: dict[tuple[str, str], Value] = field(default_factory=dict)
     """The last binary states, by quantity and instance."""
 
@@ -231,16 +242,20 @@ class BleBridge:
 
     def _decode(self, heard: Received, advertisement: Advertisement) -> list[DecodedValue] | None:
         """Return the values, None where there are none; the reason is counted."""
-        for decoder in heard.decoders:
+        misses = heard.misses.get(advertisement.shape, 0)
+        found = None
+        if misses < MISSES_MAX:
             try:
-                found = decoder.decode(advertisement)
+                found = decode(heard.decoders, advertisement)
             except UndecodableError as failure:
                 self._host.count(failure.counter)
                 self._show_trouble(advertisement.address, failure.counter)
                 return None
-            if found is not None:
-                self._show_trouble(advertisement.address, "")
-                return [DecodedValue(*each) for each in found]
+        if found is not None:
+            self._show_trouble(advertisement.address, "")
+            return found
+        if misses or len(heard.misses) < SHAPES_MAX:
+            heard.misses[advertisement.shape] = misses + 1
         self._host.count("not_decoded")
         return None
 

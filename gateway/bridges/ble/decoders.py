@@ -11,12 +11,14 @@ import struct
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
+from importlib import import_module
 from importlib.metadata import entry_points
+from inspect import signature
 from typing import Any, NamedTuple, Protocol
 
 from gateway.bridges.readings.reading import Value
-from gateway.bridges.readings.registry import quantity_name
+from gateway.bridges.readings.registry import binary_name, quantity_name
 
 GROUP = "tidegate.ble_decoders"
 
@@ -24,6 +26,9 @@ NO_READINGS = frozenset({"packet_id", "device_type_id", "firmware_version"})
 """Values of parsers that describe the transport."""
 
 STRENGTH = "signal_strength"
+
+MALFORMED = "malformed"
+"""The counter of advertisements on which a parser failed."""
 
 BTHOME = frozenset(
     f"0000{number}-0000-1000-8000-00805f9b34fb" for number in ("fcd2", "181c", "181e")
@@ -35,6 +40,16 @@ BASE_UUID = "-0000-1000-8000-00805f9b34fb"
 
 LAST = "theengs"
 """The decoder that is tried last: a device family's own parser supports keys and stable names."""
+
+FAMILIES = (
+    *("atc", "bluemaestro", "govee", "inkbird", "jaalee", "kegtron", "leaone", "moat"),
+    *("mopeka_iot", "oralb", "qingping", "rapt", "ruuvitag", "sensirion", "sensorpro"),
+    *("sensorpush", "thermobeacon", "thermopro", "tilt", "xiaogui", "xiaomi"),
+)
+"""Parsers of Home Assistant's community, each in a package of its own: `govee-ble`."""
+
+PARSER = "BluetoothDeviceData"
+"""The end of the name of a parser's class."""
 
 MODELS_MAX = 256
 """Models whose values are cached; those of others are looked up again."""
@@ -60,6 +75,9 @@ Decoded = Sequence[tuple[Any, ...]]
 """The fields of a DecodedValue: quantity, value and unit, and perhaps more."""
 
 
+Shape = tuple[str | None, frozenset[str], frozenset[int]]
+
+
 @dataclass(frozen=True, slots=True)
 class Advertisement:
     """One advertisement; `time` is in seconds and never decreases."""
@@ -71,6 +89,11 @@ class Advertisement:
     manufacturer_data: dict[int, bytes]
     service_uuids: list[str]
     time: float
+
+    @property
+    def shape(self) -> Shape:
+        """What tells its kind: its name, and what its data belong to."""
+        return self.name, frozenset(self.service_data), frozenset(self.manufacturer_data)
 
 
 class UndecodableError(Exception):
@@ -93,19 +116,48 @@ class Decoders:
 
     def __init__(self) -> None:
         self._make: list[Any] = []
-        found = entry_points(group=GROUP)
-        for entry_point in sorted(found, key=lambda each: (each.name == LAST, each.name)):
+        found = {each.name: each.load for each in entry_points(group=GROUP)}
+        own: dict[str, Callable[[], Any]] = {
+            name: partial(partial, family, name) for name in FAMILIES
+        }
+        for name, load in sorted({**found, **own}.items(), key=lambda each: each[0] == LAST):
             try:
-                make = entry_point.load()
+                make = load()
                 make(None)
-            except ImportError as error:
-                logger.debug("decoder %s is left out: %s", entry_point.name, error)
+            except (ImportError, AttributeError) as error:
+                logger.debug("decoder %s is left out: %s", name, error)
             else:
                 self._make.append(make)
 
     def of_device(self, key: bytes | None) -> list[Decoder]:
-        """Return a decoder of each kind for one device."""
-        return [make(key) for make in self._make]
+        """Return a decoder of each kind for one device; with a key, of each that supports it."""
+        made = (make(key) for make in self._make)
+        return [each for each in made if each is not None]
+
+
+def decode(decoders: list[Decoder], advertisement: Advertisement) -> list[DecodedValue] | None:
+    """Return the values that the first decoder finds which knows the device; None if none does.
+
+    That one is tried first from now on. Raises UndecodableError.
+    """
+    known: list[DecodedValue] | None = None
+    failure: UndecodableError | None = None
+    for place, decoder in enumerate(decoders):
+        try:
+            found = decoder.decode(advertisement)
+        except UndecodableError as error:
+            if error.counter != MALFORMED:
+                raise
+            failure = error  # it may be another family's
+            continue
+        if found:
+            if not isinstance(decoder, Theengs):  # a family's own parser names series as before
+                decoders.insert(0, decoders.pop(place))
+            return [DecodedValue(*each) for each in found]
+        known = known if found is None else []
+    if failure is not None and known is None:
+        raise failure
+    return known
 
 
 def bthome(key: bytes | None) -> "BThome":
@@ -118,25 +170,14 @@ def bthome(key: bytes | None) -> "BThome":
     return BThome(BTHomeBluetoothDeviceData(bindkey=key))
 
 
-def ruuvitag(_key: bytes | None) -> "SensorData":
-    """Return a decoder of RuuviTags, if ruuvitag-ble is installed."""
-    from ruuvitag_ble import RuuvitagBluetoothDeviceData
-
-    return SensorData(RuuvitagBluetoothDeviceData())
-
-
-def govee(_key: bytes | None) -> "SensorData":
-    """Return a decoder of Govee's sensors, if govee-ble is installed."""
-    from govee_ble import GoveeBluetoothDeviceData
-
-    return SensorData(GoveeBluetoothDeviceData())
-
-
-def xiaomi(key: bytes | None) -> "SensorData":
-    """Return a decoder of Xiaomi's sensors, if xiaomi-ble is installed."""
-    from xiaomi_ble import XiaomiBluetoothDeviceData
-
-    return SensorData(XiaomiBluetoothDeviceData(bindkey=key))
+def family(name: str, key: bytes | None) -> "SensorData | None":
+    """Return a decoder with the parser `<name>_ble`; None with a key that it does not support."""
+    module = import_module(f"{name}_ble")
+    logging.getLogger(module.__name__).setLevel(logging.CRITICAL)  # as for BTHome
+    parser = next(each for name, each in vars(module).items() if name.endswith(PARSER))
+    if "bindkey" in signature(parser).parameters:
+        return SensorData(parser(bindkey=key))
+    return SensorData(parser()) if key is None else None
 
 
 def theengs(_key: bytes | None) -> "Theengs":
@@ -153,12 +194,12 @@ class SensorData:
         self.parser = parser
 
     def decode(self, advertisement: Advertisement) -> Decoded | None:
-        """Return the values.
-
-        None for another kind, where a parser returns only the signal strength.
-        """
-        found = _values(parsed(self.parser, _service_info(advertisement)))
-        return found if any(each.quantity != STRENGTH for each in found) else None
+        """Return the values, none but for the signal strength; None for another kind."""
+        update = parsed(self.parser, _service_info(advertisement))
+        found = _values(update)
+        if any(each.quantity != STRENGTH for each in found):
+            return found
+        return None if update.title is None else []
 
 
 class BThome(SensorData):
@@ -278,7 +319,7 @@ def parsed(parser: Any, info: Any) -> Any:
     try:
         return parser.update(info)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, struct.error):
-        raise UndecodableError("malformed") from None
+        raise UndecodableError(MALFORMED) from None
 
 
 def _service_info(advertisement: Advertisement) -> Any:
@@ -311,7 +352,8 @@ def _values(update: Any) -> list[DecodedValue]:
         shown = str(getattr(unit, "value", unit)) if unit else None
         found.append(DecodedValue(key.key, value, shown, _part(key)))
     for key, each in update.binary_entity_values.items():
-        found.append(DecodedValue(key.key, bool(each.native_value), None, _part(key)))
+        name = binary_name(key.key)
+        found.append(DecodedValue(name, bool(each.native_value), None, _part(key)))
     for key, event in update.events.items():
         kind = str(event.event_type)
         found.append(DecodedValue(key.key, kind, None, _part(key), is_event=True))

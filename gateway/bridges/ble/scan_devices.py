@@ -11,6 +11,7 @@ from gateway.bridges.ble.decoders import (
     Decoder,
     Decoders,
     UndecodableError,
+    decode,
 )
 from gateway.bridges.ble.scan import Scan
 from gateway.bridges.kind import FoundTable, ScanOptions
@@ -53,17 +54,14 @@ class Air:
         self.strength[address] = advertisement.rssi
         if advertisement.name:
             self.names[address] = advertisement.name
-        for decoder in self._of_device[address]:
-            try:
-                found = decoder.decode(advertisement)
-            except UndecodableError as failure:
-                if failure.counter in NEEDS_KEY:
-                    self.encrypted.add(address)
-                return
-            if found is not None:
-                for each in (DecodedValue(*value) for value in found):
-                    self.values.setdefault(address, {})[f"{each.quantity}/{each.instance}"] = each
-                return
+        try:
+            found = decode(self._of_device[address], advertisement)
+        except UndecodableError as failure:
+            if failure.counter in NEEDS_KEY:
+                self.encrypted.add(address)
+            return
+        for each in found or ():
+            self.values.setdefault(address, {})[f"{each.quantity}/{each.instance}"] = each
 
     @property
     def others(self) -> int:

@@ -13,6 +13,7 @@ from gateway.bridges.readings.registry import (
     Kind,
     Quantity,
     base_quantity,
+    binary_name,
     instance_of,
     meaning,
     quantity_name,
@@ -191,6 +192,7 @@ class ReadingMap:
         value, stated = _parsed_number(value, quantity)
         stated = unit_name(leaf.unit or None) or stated
         own = units.get(name, stated or unit) if _is_number(value) else None
+        quantity = binary_name(quantity) if isinstance(value, bool) else quantity
         return Found(quantity, value, own, path)
 
     def _unit_of_several(self, quantity: str) -> str | None:

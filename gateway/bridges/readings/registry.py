@@ -197,7 +197,13 @@ BINARY = """
     vibration tamper problem plug running safety connectivity battery_charging cold heat
 """
 
-BINARY_OF_CLASS = {"battery_low": "battery", "moisture_detected": "moisture", "gas_detected": "gas"}
+BINARY_OF_CLASS = {
+    "battery_low": "battery",
+    "moisture_detected": "moisture",
+    "gas_detected": "gas",
+    "carbon_monoxide_detected": "carbon_monoxide",
+    "power_on": "power",
+}
 """True or false quantities whose class has the name of a numeric one."""
 
 
@@ -372,6 +378,14 @@ def quantity_name(name: str) -> str:
         return name
     low = name.lower()
     return low if low in QUANTITIES else ALIASES.get(low, name)
+
+
+BINARY_NAMES = {device_class: name for name, device_class in BINARY_OF_CLASS.items()}
+
+
+def binary_name(quantity: str) -> str:
+    """Return the name of a true or false quantity: `battery_low` of `battery`, a charge in %."""
+    return BINARY_NAMES.get(quantity_name(quantity), quantity)
 
 
 @lru_cache(MEANINGS_MAX)

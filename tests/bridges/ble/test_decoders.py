@@ -13,6 +13,7 @@ from gateway.bridges.ble.decoders import (
     Decoders,
     Theengs,
     UndecodableError,
+    decode,
     theengs,
 )
 from tests.support.table import table
@@ -28,7 +29,12 @@ GOVEE = b"\x00" + (213_442).to_bytes(3, "big") + b"\x64\x00"
 MIBEACON = bytes.fromhex("5020aa01b0" + "64aed0a8654c" + "0d1004" + "db00" + "f901")
 """LYWSDCGQ: frame control, product, counter, address, and one object with two numbers."""
 
-ADVERTISEMENTS: list[tuple[str, dict[str, Any], dict[str, tuple[object, str]]]] = [
+TILT = bytes.fromhex("0215a495bb10c5b14b44b5121370f02d74de004403f8c5")
+"""An iBeacon whose major is °F, and whose minor is the gravity in thousandths."""
+
+BTHOME = "0000fcd2-0000-1000-8000-00805f9b34fb"
+
+ADVERTISEMENTS: list[tuple[str, dict[str, Any], dict[str, tuple[object, str | None]]]] = [
     (
         "ruuvitag",
         {"manufacturer_data": {0x0499: RUUVI}},
@@ -49,6 +55,26 @@ ADVERTISEMENTS: list[tuple[str, dict[str, Any], dict[str, tuple[object, str]]]] 
         {"service_data": {XIAOMI: MIBEACON}, "address": "4C:65:A8:D0:AE:64"},
         {"temperature": (21.9, "°C"), "humidity": (50.5, "%")},
     ),
+    (
+        "inkbird",
+        {"name": "sps", "manufacturer_data": {2096: b"\x0f\x12\x00Z\xc7W\x06"}},
+        {"temperature": (20.96, "°C"), "humidity": (46.23, "%"), "battery": (87, "%")},
+    ),
+    (
+        "thermopro",
+        {"name": "TP357 (2142)", "manufacturer_data": {0xF1C2: b"\x00\x1d\x02,"}},
+        {"temperature": (24.1, "°C"), "humidity": (29, "%")},
+    ),
+    (
+        "tilt",
+        {"manufacturer_data": {0x4C: TILT}},
+        {"temperature": (68, "°F"), "specific_gravity": (1.016, "SG")},
+    ),
+    (
+        "bthome, a charge and whether it is low",
+        {"service_data": {BTHOME: bytes.fromhex("40016415010F01")}},
+        {"battery": (100, "%"), "battery_low": (True, None), "generic": (True, None)},
+    ),
 ]
 
 
@@ -67,18 +93,14 @@ def advertisement(**given: Any) -> Advertisement:
 
 def decoded(given: dict[str, Any]) -> dict[str, tuple[object, str | None]]:
     """Return what the first decoder finds that knows it, by quantity."""
-    heard = advertisement(**given)
-    for decoder in Decoders().of_device(None):
-        found = decoder.decode(heard)
-        if found is not None:
-            return {quantity: (value, unit) for quantity, value, unit, *_ in found}
-    return {}
+    found = decode(Decoders().of_device(None), advertisement(**given))
+    return {quantity: (value, unit) for quantity, value, unit, *_ in found or ()}
 
 
 @pytest.mark.uncovered
 @table("maker, given, expected", ADVERTISEMENTS)
 def test_other_makers_advertisements(
-    maker: str, given: dict[str, Any], expected: dict[str, tuple[object, str]]
+    maker: str, given: dict[str, Any], expected: dict[str, tuple[object, str | None]]
 ) -> None:
     found = decoded(given)
     assert {name: found.get(name) for name in expected} == expected
@@ -100,6 +122,25 @@ def test_any_bytes_are_decoded_or_refused(
     for decoder in Decoders().of_device(None):
         with contextlib.suppress(UndecodableError):
             decoder.decode(heard)
+
+
+def test_a_family_without_keys_does_not_decode_a_device_that_has_one() -> None:
+    """Otherwise anybody could send readings in its name."""
+    decoders = Decoders().of_device(bytes(16))
+    assert decode(decoders, advertisement(manufacturer_data={0x0499: RUUVI})) is None
+
+
+def test_the_decoder_that_knows_a_device_is_tried_first() -> None:
+    decoders = Decoders().of_device(None)
+    heard = advertisement(manufacturer_data={0x0499: RUUVI})
+    first = decode(decoders, heard)
+    assert first
+    assert decode(decoders[:1], heard) == first
+    with pytest.raises(UndecodableError, match="malformed"):
+        decode(decoders, advertisement(manufacturer_data={0x0499: b""}))
+    other = advertisement(**ADVERTISEMENTS[1][1])
+    other.manufacturer_data[0x0499] = b""
+    assert decode(decoders, other)
 
 
 PROPERTIES = {
@@ -190,7 +231,7 @@ def test_theengs_itself_decodes_what_other_parsers_do_and_is_asked_last() -> Non
     """Real advertisements; TheengsDecoder has no wheels, and needs a C++ compiler and CMake."""
     decoder = theengs(None)
     assert isinstance(Decoders().of_device(None)[-1], Theengs)
-    for _, fields, expected in ADVERTISEMENTS:
+    for _, fields, expected in ADVERTISEMENTS[:3]:
         values = decoder.decode(advertisement(**fields)) or []
         found = {quantity: value for quantity, value, *_ in values}
         for quantity in ("temperature", "humidity"):

@@ -44,6 +44,7 @@ OBJECTS: list[tuple[dict[str, object], list[Reading]]] = [
     ({"bat_mv": "3700", "t2": "21"}, [("voltage", 3.7, "V"), ("temperature", 21, "°C")]),
     ({"power": "ON", "firmware": "7.2"}, [("power", "ON", None), ("firmware", "7.2", None)]),
     ({"TempUnit": "F", "A": {"Temperature": 70}}, [("temperature", 70, "°F")]),
+    ({"battery": True, "gas": False}, [("battery_low", True, None), ("gas_detected", False, None)]),
     ({"temp_unit": "bananas", "temp": 70}, [("temperature", 70, None)]),
     ({"units": 5}, [("units", 5, None)]),
     ({"PMS5003": {"PM2.5": 7}}, [("pm25", 7, "μg/m³")]),
