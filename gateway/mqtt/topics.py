@@ -10,6 +10,9 @@ TOPIC_LIMIT = 65_535
 _SHARED = "$share"
 SHARED_PREFIX = f"{_SHARED}/"
 
+QUEUE_PREFIX = "$queue/"
+"""Followed by the name of a channel it is another name for what its consumers subscribe to."""
+
 _SHOWN = 80  # characters of a refused topic that an error's text repeats
 
 

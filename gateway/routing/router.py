@@ -261,12 +261,17 @@ class Router:
         for callback in self.on_discard:
             callback(number, subscription)
 
-    def attach(self, topic_filter: str, channel: Subscriber) -> Group:
+    def channel(self, topic_filter: str) -> Subscriber | None:
+        """Return the channel that gives a topic filter's subscribers messages, None without one."""
+        return self._indirect.channel(topic_filter)
+
+    def attach(self, topic_filter: str, channel: Subscriber, *, is_open: bool = False) -> Group:
         """Give the messages of a shared subscription to a channel, with or without a member.
 
+        Shared subscriptions of the same name to a part of its topics join it if it `is_open`.
         Returns the group of its members; `topic_filter` begins with `$share/`.
         """
-        group = self._indirect.attach(topic_filter, channel)
+        group = self._indirect.attach(topic_filter, channel, is_open=is_open)
         self._added += OF_ONE + OF_CHARACTER * len(topic_filter)
         self._is_changed = True
         self.on_change(split_shared(topic_filter)[1])

@@ -1,14 +1,17 @@
 """All channels of a gateway: their creation, restart, timers and end."""
 
+import logging
 from collections.abc import Callable, Iterator, Mapping
+from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, cast
 
+from gateway.access.rule import covers, overlaps
 from gateway.broker.deadlines import Deadlines
 from gateway.broker.instant import Instant
 from gateway.broker.own_names import PREFIX
 from gateway.broker.shares import Shares
 from gateway.broker.store import Store
-from gateway.mqtt.topics import SHARED_PREFIX, split_shared
+from gateway.mqtt.topics import QUEUE_PREFIX, SHARED_PREFIX, split_shared
 from gateway.routing.router import Router
 from gateway.routing.subscriptions.subscription import Subscription
 from gateway.session.restored import RestoredSession
@@ -19,6 +22,8 @@ from gateway.settings.when_full import WhenFull
 
 if TYPE_CHECKING:
     from gateway.broker.channels.channel import Channel
+
+logger = logging.getLogger(__name__)
 
 MAXIMUM_PAUSED_FILTERS = 100
 """Topic filters that may be paused; each is compared with every message."""
@@ -138,19 +143,48 @@ class Channels:
 
     def full(self, session: Session, topic_filter: str) -> bool:
         """Return whether a channel has as many consumers as it may, this session not among them."""
-        channel = self._by_filter.get(topic_filter)
+        channel = self._of(topic_filter)
         if channel is None or self._router.find(session, topic_filter) is not None:
             return False
         return len(channel.consumers) >= channel.settings.maximum_consumers
 
+    def filter_of_queue(self, topic_filter: str) -> str | None:
+        """Return what `$queue/<name>` stands for, `$share/<name>/<filter>`; None if unknown."""
+        name = topic_filter.removeprefix(QUEUE_PREFIX)
+        configured = self._temporary.values()
+        found = [each.settings for each in self.named(name)]
+        found += [each for each in configured if each.share_name == name]
+        return _shared_filter(found[0]) if found else None
+
+    def near_miss(self, session: Session, topic_filter: str) -> str:
+        """Log and return whose channel's messages a new subscription hardly misses, "" if nobody's.
+
+        It has a channel's name but other topics, or a channel's topics and nearly its name.
+        """
+        if not topic_filter.startswith(SHARED_PREFIX) or self._of(topic_filter) is not None:
+            return ""
+        name, own = split_shared(topic_filter)
+        for channel in self._by_filter.values():
+            found = channel.settings
+            if found.share_name == name:
+                text = f"the channel {name} has the filter {found.topic_filter}"
+            elif overlaps(found.topic_filter, own) and _alike(found.share_name, name or ""):
+                text = f"there is a channel {found.share_name}, but none {name}"
+            else:
+                continue
+            text = f"{topic_filter[:80]}: {text}; this subscription gets none of its messages"
+            logger.warning("client %.80r: %s", session.client_id, text)
+            return text
+        return ""
+
     def requires_acknowledgements(self, topic_filter: str) -> bool:
         """Return whether a topic filter belongs to a durable channel, or begins one."""
-        channel = self._by_filter.get(topic_filter)
+        channel = self._of(topic_filter)
         if channel is not None:
             return not channel.settings.in_memory
         return (
             topic_filter.startswith(SHARED_PREFIX)
-            and topic_filter not in self._temporary
+            and self._temporary_for(topic_filter) is None
             and self._settings.unconfigured_channels is Unconfigured.DURABLE
             and len(self) < self._settings.maximum_channels
         )
@@ -232,10 +266,25 @@ class Channels:
             if channel in session.consumes:
                 session.consumes = tuple(each for each in session.consumes if each is not channel)
 
-    def _begin(self, settings: ChannelSettings) -> "Channel":
+    def _of(self, topic_filter: str) -> "Channel | None":
+        """Return the channel of consumers with this topic filter, which may be a part of its."""
+        return cast("Channel | None", self._router.channel(topic_filter))
+
+    def _temporary_for(self, topic_filter: str) -> ChannelSettings | None:
+        """Return the temporary channel that begins with a consumer of this topic filter, if any."""
+        settings = self._temporary.get(topic_filter)
+        if settings is None and self._temporary:
+            name, part = split_shared(topic_filter)
+            for each in self._temporary.values():
+                if each.share_name == name and covers(each.topic_filter, part):
+                    return each
+        return settings
+
+    def _begin(self, settings: ChannelSettings, *, is_open: bool = True) -> "Channel":
         topic_filter = _shared_filter(settings)
         channel = self._by_filter[topic_filter] = self._make(settings)
-        channel.consumers.serve(self._router.attach(topic_filter, channel))
+        group = self._router.attach(topic_filter, channel, is_open=is_open)
+        channel.consumers.serve(group)
         channel.waiting.paused_filters = self.paused_filters
         if settings.in_memory:
             self._ending[channel] = None
@@ -264,7 +313,7 @@ class Channels:
         if not topic_filter.startswith(SHARED_PREFIX):
             return
         session = cast("Session", subscription.subscriber)
-        channel = self._by_filter.get(topic_filter)
+        channel = self._of(topic_filter)
         if channel is None:
             channel = self._begin_with_consumer(topic_filter, session)
         if channel is not None and channel not in session.consumes:
@@ -273,7 +322,7 @@ class Channels:
 
     def _begin_with_consumer(self, topic_filter: str, session: Session) -> "Channel | None":
         """Begin and return a channel with its first consumer, None if the filter is no channel."""
-        shares, settings = self._shares, self._temporary.get(topic_filter)
+        shares, settings = self._shares, self._temporary_for(topic_filter)
         configured = settings is not None
         if settings is None:
             kind = self._settings.unconfigured_channels
@@ -287,7 +336,7 @@ class Channels:
         ):
             self.refused += 1
             return None
-        channel = self._begin(settings)
+        channel = self._begin(settings, is_open=configured)
         if not configured:
             shares.channels.add(session.client_id, session.holder)
             self._makers[channel] = session.client_id
@@ -310,6 +359,11 @@ class Channels:
         for channel in list(self._ending):
             if not len(channel.consumers):
                 self.delete(channel)
+
+
+def _alike(one: str, other: str) -> bool:
+    """Return whether one of two names may be a misspelling of the other."""
+    return SequenceMatcher(None, one.casefold(), other.casefold()).ratio() >= 0.75
 
 
 def _shared_filter(settings: ChannelSettings) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from gateway.broker.channels.deliveries import Deliveries, Delivery
 from gateway.hashes import blake2b
 from gateway.mqtt.publication import Publication
+from gateway.mqtt.topics import topic_matches
 from gateway.routing.filters.selection import Selection
 from gateway.routing.router import RUN, Router
 from gateway.routing.subscriptions.subscription import Group, Subscription
@@ -63,7 +64,7 @@ class NobodyWantsIt(Exception):  # noqa: N818 - an answer, not a mistake of ours
 
 
 class NobodyMayHaveItNow(Exception):  # noqa: N818 - likewise
-    """None of the connected consumers may read the message at present."""
+    """None of the connected consumers may read the message, or has its topic, at present."""
 
 
 class Consumers:
@@ -223,6 +224,8 @@ class Consumers:
         self, connected: list[Subscription], publication: Publication, number: int
     ) -> list[Subscription]:
         """Return the members that want a message and may be sent it."""
+        topic = publication.topic_of(number)
+        connected = [each for each in connected if not each.part or topic_matches(each.part, topic)]
         selection = self._router.selection(publication, number)
         wanting = [
             each
@@ -235,7 +238,7 @@ class Consumers:
         return wanting
 
     def _check_rights(self, selection: Selection, connected: list["Session"]) -> None:
-        """Raise NobodyMayHaveItNow if only rights exclude all consumers.
+        """Raise NobodyMayHaveItNow if only rights, or the topic, exclude all consumers.
 
         The message is not dropped then: a consumer that may read it may connect later.
         """

@@ -5,6 +5,7 @@ Also $where language, section 12.
 
 import logging
 from collections.abc import Generator, Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from gateway.broker.client import Client, Piece, Pieces, session_of
@@ -17,7 +18,7 @@ from gateway.mqtt.delivery_policy import PolicyError, read_policy
 from gateway.mqtt.packets import SubAck, Subscribe, SubscriptionRequest, UnsubAck, Unsubscribe
 from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.mqtt.topics import SHARED_PREFIX, split_shared
+from gateway.mqtt.topics import QUEUE_PREFIX, SHARED_PREFIX, split_shared
 from gateway.routing.router import Router
 from gateway.routing.subscriptions.subscription import Subscription
 from gateway.session.restored import StoredSubscription
@@ -85,12 +86,20 @@ def handle_subscribe(state: State, client: Client, packet: Subscribe, instant: I
         released = (request.topic_filter for request in requests)
         instant = yield from state.conflation.release(session, released, instant)
     replayed: dict[str, tuple[Subscription, StoredSubscription]] = {}
+    channels, unknown = state.channels, ""
     commit, before = 0, state.pending_changes
     for request in requests:
         if piece.ends_with(request.topic_filter):
             commit = max(commit, state.commit_since(before))
             yield None
             before = state.pending_changes
+        if request.topic_filter.startswith(QUEUE_PREFIX):
+            topic_filter = channels.filter_of_queue(request.topic_filter)
+            if topic_filter is None:
+                unknown = unknown or _note_unknown(session, request.topic_filter)
+                codes.append(ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR)
+                continue
+            request = replace(request, topic_filter=topic_filter)  # noqa: PLW2901 - the same
         again = request.retain_handling == 1 and _exists(state.router, session, request)
         stored = _stored(client, request, identifier, options)
         state.shares.refusal = ""  # another client's SUBSCRIBE may have set it between two pieces
@@ -99,6 +108,8 @@ def handle_subscribe(state: State, client: Client, packet: Subscribe, instant: I
         reason = state.shares.refusal or reason
         if granted is None:
             continue
+        if count <= READ_ONCE and not reason:
+            reason = channels.near_miss(session, stored.topic_filter)
         if _wants_retained(request, again=again):
             replayed[request.topic_filter] = granted
         else:
@@ -106,10 +117,17 @@ def handle_subscribe(state: State, client: Client, packet: Subscribe, instant: I
     # [MQTT-3.8.4-1], [MQTT-3.8.4-6]
     commit = max(commit, state.commit_since(before))
     if ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR in codes:
-        reason = NEEDS_QOS_1 if options.every is None else NOT_SHARED
+        reason = unknown or (NEEDS_QOS_1 if options.every is None else NOT_SHARED)
     properties = _explain(client, reason) if reason else NO_PROPERTIES
     client.send(SubAck(packet.packet_id, codes, properties), commit)
     yield from _replay(state, session, replayed, piece, instant)
+
+
+def _note_unknown(session: Session, topic_filter: str) -> str:
+    """Log and return why `$queue/<name>` is refused."""
+    reason = f"{topic_filter[:80]}: there is no channel of this name"
+    logger.warning("client %.80r: %s", session.client_id, reason)
+    return reason
 
 
 def _replay(
@@ -351,6 +369,8 @@ def handle_unsubscribe(
             commit = max(commit, state.commit_since(before))
             yield None
             before = state.pending_changes
+        if topic_filter.startswith(QUEUE_PREFIX):
+            topic_filter = state.channels.filter_of_queue(topic_filter) or topic_filter  # noqa: PLW2901 - the same
         number = state.router.find(session, topic_filter)
         if number is None:
             codes.append(ReasonCode.NO_SUBSCRIPTION_EXISTED)

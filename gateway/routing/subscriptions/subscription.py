@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from gateway.access.access import Access
 from gateway.mqtt.delivery_policy import DeliveryPolicy
+from gateway.mqtt.topics import split_shared
 from gateway.routing.trie.held_numbers import HeldNumbers
 
 if TYPE_CHECKING:
@@ -45,8 +46,9 @@ class Member(Subscriber, Protocol):
 class Subscription:
     """A topic filter with its options (MQTT 5, section 3.8.3.1), `$where` and delivery policy.
 
-    `topic_filter` is as the client wrote it, with `$share/<name>/` if it is shared. `destination`
-    caches the copy of a message that only this subscription of its subscriber wants.
+    `topic_filter` is as the client wrote it, with `$share/<name>/` if it is shared. `part` is its
+    own topic filter if it has joined a channel with a wider one. `destination` caches the copy of a
+    message that only this subscription of its subscriber wants.
     """
 
     __slots__ = (
@@ -54,6 +56,7 @@ class Subscription:
         "destination",
         "identifier",
         "no_local",
+        "part",
         "qos",
         "retain_as_published",
         "subscriber",
@@ -81,12 +84,13 @@ class Subscription:
         self.identifier = identifier
         self.where = where
         self.delivery = delivery
+        self.part = ""
         self.destination: Destination | None = None
 
     @property
     def conditional(self) -> bool:
-        """Whether a message's content or publisher decides if it wants it."""
-        return self.where is not None or self.no_local
+        """Whether a message's content, publisher or topic decides if it wants it."""
+        return self.where is not None or self.no_local or bool(self.part)
 
 
 GROUP_OVERHEAD = 400
@@ -139,6 +143,39 @@ class Group:
         self.conditional -= member.conditional
         if place < self.turn:
             self.turn -= 1
+
+
+class Part:
+    """The members of a channel's `group` whose topic filter matches a part of the channel's."""
+
+    __slots__ = ("group", "members")
+
+    bytes = GROUP_OVERHEAD
+
+    def __init__(self, group: Group) -> None:
+        self.group = group
+        self.members: list[Subscription] = []
+
+    def __bool__(self) -> bool:
+        """Whether it has members: without them it is forgotten."""
+        return bool(self.members)
+
+    @property
+    def channel(self) -> Subscriber | None:
+        """The channel that gives them messages."""
+        return self.group.channel
+
+    def add(self, member: Subscription) -> None:
+        """Add a new member to the channel's."""
+        member.part = split_shared(member.topic_filter)[1]
+        self.members.append(member)
+        self.group.add(member)
+
+    def remove(self, member: Subscription) -> None:
+        """Remove a member, also from the channel's."""
+        self.members.remove(member)
+        self.group.remove(member)
+        member.part = ""
 
 
 SUBSCRIBER_OVERHEAD = 44
