@@ -8,7 +8,7 @@ from gateway.app.parts import Run, Storage
 from gateway.config.host_name import machine_id
 from gateway.hashes import blake2b
 from gateway.storage.engine.files import sync_folder
-from gateway.storage.state.board import note_board, noted_board
+from gateway.storage.state.note import note_board, noted_board
 
 logger = logging.getLogger(__name__)
 

@@ -2,9 +2,8 @@
 
 from itertools import islice
 
-from gateway.broker import bounds
-from gateway.broker.state import State
-from gateway.broker.subscribing.subscription_filters import SubscriptionFilters
+from gateway.broker.state import State, alias_budget, queue_memory, session_limits
+from gateway.broker.subscribing.expressions import SubscriptionFilters
 from gateway.pieces import Pieces
 from gateway.settings.broker import BrokerSettings
 
@@ -21,7 +20,7 @@ def change(state: State, settings: BrokerSettings, filters: SubscriptionFilters)
     state.settings = settings
     state.topic_limits.change(settings.maximum_topic_levels, settings.maximum_topic_length)
     state.failed_logins.first_delay = settings.failed_login_delay
-    state.alias_budget.change(bounds.alias_budget(settings))
+    state.alias_budget.change(alias_budget(settings))
     state.durability_classes.change(settings.durability, settings.default_durability)
     state.delivery_classes.change(settings.delivery)
     state.subscription_filters = filters
@@ -32,13 +31,13 @@ def change(state: State, settings: BrokerSettings, filters: SubscriptionFilters)
     state.admissions.p2p = settings.p2p
     state.admissions.maximum_bytes = settings.maximum_route_bytes
     state.admissions.forget_all()  # they were found by the old settings
-    queues = bounds.queue_memory(settings, on_disk=state.store.durable)
+    queues = queue_memory(settings, on_disk=state.store.durable)
     state.memory.change(settings.memory_limit, queues, settings.maximum_subscription_bytes)
     yield from _change_sessions(state, settings)
 
 
 def _change_sessions(state: State, settings: BrokerSettings) -> Pieces[None]:
-    limits = bounds.session_limits(settings, state.queue_memory)
+    limits = session_limits(settings, state.queue_memory)
     if limits == state.session_limits:
         return
     state.session_limits = limits

@@ -4,8 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gateway.broker.client import HELD, Client, Pieces, session_of
-from gateway.broker.connecting.connect import handle_connect
-from gateway.broker.connecting.disconnect import handle_disconnect, handle_pingreq
+from gateway.broker.connecting.connect import handle_connect, handle_disconnect, handle_pingreq
 from gateway.broker.connecting.enhanced_authentication import handle_auth
 from gateway.broker.deadlines import Deadlines
 from gateway.broker.instant import Instant

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from gateway.access.listeners import Listeners
-from gateway.broker import bounds
 from gateway.broker.channels.channels import Channels
 from gateway.broker.client import Client
 from gateway.broker.client_classes import DeliveryClasses, DurabilityClasses
@@ -25,9 +24,8 @@ from gateway.broker.shares import Shares
 from gateway.broker.store import Durability, Store
 from gateway.broker.subscribing.conflated import Conflation
 from gateway.broker.subscribing.ended_subscriptions import EndedSubscriptions
-from gateway.broker.subscribing.expressions import Expressions
+from gateway.broker.subscribing.expressions import Expressions, SubscriptionFilters
 from gateway.broker.subscribing.replays import Replays
-from gateway.broker.subscribing.subscription_filters import SubscriptionFilters
 from gateway.counters import Counters
 from gateway.mqtt.aliases.topic_aliases import InboundFigures
 from gateway.mqtt.codec.publish import PropertyCache
@@ -41,6 +39,12 @@ from gateway.settings.broker import BrokerSettings, Unconfigured
 
 if TYPE_CHECKING:
     from gateway.broker.channels.channel import Channel
+
+from gateway.mqtt.aliases.topic_aliases import AliasBudget
+from gateway.mqtt.topics import TopicLimits
+from gateway.session.incoming import MAXIMUM_INCOMING
+from gateway.session.limits import SessionLimits
+from gateway.session.queue.memory import MAXIMUM_BYTES_TOTAL, QueueMemory
 
 
 def channel_class() -> "type[Channel]":
@@ -148,10 +152,10 @@ class State:
         settings = self.settings
         self.property_cache = PropertyCache()
         self.inbound_alias_figures = InboundFigures()
-        self.alias_budget = bounds.alias_budget(settings)
-        self.topic_limits = bounds.topic_limits(settings)
-        self.queue_memory = bounds.queue_memory(settings, on_disk=self.store.durable)
-        self.session_limits = bounds.session_limits(settings, self.queue_memory)
+        self.alias_budget = alias_budget(settings)
+        self.topic_limits = topic_limits(settings)
+        self.queue_memory = queue_memory(settings, on_disk=self.store.durable)
+        self.session_limits = session_limits(settings, self.queue_memory)
         self.durability_classes = DurabilityClasses(
             settings.durability, settings.default_durability
         )
@@ -258,3 +262,36 @@ class State:
     def packet_size(self, info: ConnectionInfo) -> int:
         """Return the largest packet that is accepted from an accepted client."""
         return info.maximum_packet_size or self.settings.maximum_packet_size
+
+
+def topic_limits(settings: BrokerSettings) -> TopicLimits:
+    """Return how deep and how long topics may be."""
+    return TopicLimits(settings.maximum_topic_levels, settings.maximum_topic_length)
+
+
+def alias_budget(settings: BrokerSettings) -> AliasBudget:
+    """Return how many bytes the topic aliases of all connections may occupy."""
+    return AliasBudget(
+        settings.topic_alias_client_bytes,
+        settings.topic_alias_soft_bytes,
+        settings.topic_alias_hard_bytes,
+    )
+
+
+def queue_memory(settings: BrokerSettings, *, on_disk: bool) -> QueueMemory:
+    """Return what all queues together may hold; without a disk all of it is in memory."""
+    total = settings.maximum_queued_bytes_total
+    in_memory = MAXIMUM_BYTES_TOTAL if on_disk else min(total, MAXIMUM_BYTES_TOTAL)
+    return QueueMemory(in_memory, total)
+
+
+def session_limits(settings: BrokerSettings, memory: QueueMemory) -> SessionLimits:
+    """Return what one session may hold; `memory` is the limit of all sessions together."""
+    return SessionLimits(
+        settings.maximum_inflight,
+        max(MAXIMUM_INCOMING, 2 * settings.receive_maximum),
+        settings.maximum_queued_messages,
+        settings.maximum_queued_bytes,
+        settings.queue_when_full,
+        memory,
+    )

@@ -22,6 +22,7 @@ from gateway.version import describe
 
 if TYPE_CHECKING:
     from gateway.cli.parser import Commands
+    from gateway.config.configuration import Configuration
 
 
 def options_of(words: Sequence[str]) -> argparse.Namespace:
@@ -259,10 +260,24 @@ def _check(options: argparse.Namespace) -> int:
             print(f"{options.file}: {bridge.kind.name} {bridge.name}: {note}")
     print(f"{options.file}: ok")
     if options.connect:
-        from gateway.cli.check_try import show_trials
-
-        return show_trials(configuration)
+        return _try_uplinks(configuration)
     return 0
+
+
+def _try_uplinks(configuration: "Configuration") -> int:
+    """Print what the other side of each uplink allows; return 1 unless everything works."""
+    from gateway.app.uplink.try_out import try_uplinks
+    from gateway.cli.own_gateway import socket_url
+
+    trials = try_uplinks(configuration, running=socket_url() is not None)
+    if not trials:
+        print(f"{configuration.file}: no uplink has a url, so there is nothing to try")
+    for trial in trials:
+        for line in trial.allows:
+            print(f"{trial.name}: {line}")
+        for line in trial.fails:
+            print(f"{trial.name}: fails: {line}")
+    return 1 if any(trial.fails for trial in trials) else 0
 
 
 def _bugreport(options: argparse.Namespace) -> int:

@@ -118,8 +118,8 @@ def _import(options: argparse.Namespace) -> int:
 def _make_own(data: Path) -> None:
     """Make this board the owner: delete the other one's properties, and a mark."""
     from gateway.app.identity import MARK
-    from gateway.storage.state.board import FORGET
+    from gateway.storage.state.note import FORGET_BOARD
 
     with closing(sqlite3.connect(data / DATABASE)) as database, database:
-        database.execute(FORGET)
+        database.execute(FORGET_BOARD)
     (data / MARK).unlink(missing_ok=True)

@@ -65,7 +65,7 @@ def _name(text: str) -> str:
 
 
 def _set_password(options: argparse.Namespace) -> int:
-    from gateway.cli.password_edit import set_password
+    from gateway.cli.user_actions import set_password
 
     path = _password_file(options)
     set_password(path, options.user, _password, new=options.new)
@@ -82,7 +82,7 @@ def _list(options: argparse.Namespace) -> int:
 
 
 def _check(options: argparse.Namespace) -> int:
-    from gateway.cli.user_check import explain
+    from gateway.cli.user_actions import explain
 
     for line in explain(
         _configuration(options.config),

@@ -104,7 +104,7 @@ def _explain(options: argparse.Namespace) -> int:
 
 
 def _vectors(options: argparse.Namespace) -> int:
-    from gateway.cli.where_vectors import run_vectors
+    from gateway.cli.where_check import run_vectors
 
     return run_vectors(options.file)
 
@@ -129,7 +129,7 @@ def _test(options: argparse.Namespace) -> int:
 
 
 def _why(options: argparse.Namespace) -> int:
-    from gateway.cli.why import why, why_last_of, why_not_sent
+    from gateway.cli.where_history import why, why_last_of, why_not_sent
 
     if options.topic is not None:
         return why_last_of(options.topic, _data(options))

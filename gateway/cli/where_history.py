@@ -1,15 +1,18 @@
-"""`tidegate where test`: what an expression would have passed of the gateway's history."""
+"""`tidegate where test` and `tidegate why`: questions to the gateway's history."""
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
 
 from gateway.app.query.why import NO_HISTORY as NO_HISTORY_TEXT
+from gateway.app.query.why_report import report_of_message, report_of_number, report_of_topic
+from gateway.cli.where_message import read_message
 from gateway.clock import Clock
 from gateway.mqtt.message import Message
+from gateway.storage.history.outcome_reader import Number
 from gateway.storage.history.reader import HistoryReader, open_history
 from gateway.where.compile import COMPILER
 from gateway.where.evaluation.closures import topic_matches
@@ -160,3 +163,33 @@ def _duration(milliseconds: int) -> str:
 
 def _time(milliseconds: int) -> str:
     return f"{datetime.fromtimestamp(milliseconds / 1000).astimezone():%Y-%m-%d %H:%M:%S}"
+
+
+def why(number: Number, data: Path) -> int:
+    """Print why the message with this number did or did not reach fleet and subscribers.
+
+    Returns 0, or 3 without a history. Raises TidegateError if neither the history nor the outbox
+    has the message.
+    """
+    return _print(data, lambda history: report_of_number(history, number))
+
+
+def why_last_of(topic: str, data: Path) -> int:
+    """Print the same for the last message of a topic."""
+    return _print(data, lambda history: report_of_topic(history, topic))
+
+
+def why_not_sent(file: Path, data: Path) -> int:
+    """Print the same for the message in `file`, as if it arrived now; return 0 or 3."""
+    message = read_message(file)
+    return _print(data, lambda history: report_of_message(history, message))
+
+
+def _print(data: Path, report: Callable[[HistoryReader], list[str]]) -> int:
+    with open_history(data) as history:
+        if history is None or not history.on:
+            return no_history()
+        lines = report(history)
+    for line in lines:
+        print(line)
+    return 0

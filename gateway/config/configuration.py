@@ -6,13 +6,14 @@ and its meaning.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from gateway.config.bridges import BridgeConfig
 from gateway.settings.access import AccessSettings, RoleSettings
 from gateway.settings.broker import BrokerSettings, RetainedExpiry, SubscriptionFilter
 from gateway.settings.channel import ChannelSettings
 from gateway.settings.checks import gateway_id
-from gateway.settings.declaration import Mistake, key, table, tables
+from gateway.settings.declaration import Key, Mistake, key, keys_of, table, tables
 from gateway.settings.delivery import DeliverySettings
 from gateway.settings.listener import ListenerSettings
 from gateway.settings.log import LogSettings
@@ -111,3 +112,20 @@ class Configuration:
     def mistakes(self, given: frozenset[str]) -> Iterator[Mistake]:  # noqa: ARG002 - `Related`
         """Yield conflicts between tables that are each valid."""
         yield from mistakes_of_uplinks(self.uplinks)
+
+
+def values_of(settings: Any, place: str = "") -> Iterator[tuple[str, Key, Any]]:
+    """Yield (key in messages, declaration, value) of every value."""
+    for declared in keys_of(type(settings)):
+        name = f"{place}.{declared.name}" if place else declared.name
+        value = getattr(settings, declared.attribute)
+        if value is None:
+            continue
+        if declared.table is None:
+            yield name, declared, value
+        elif declared.many:
+            for number, each in enumerate(value):
+                one = declared.single_table and len(value) == 1
+                yield from values_of(each, name if one else f"{name}[{number}]")
+        else:
+            yield from values_of(value, name)

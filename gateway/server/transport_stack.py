@@ -105,7 +105,7 @@ def _terms(settings: ListenerSettings) -> "Terms | None":
     """Return the requirements of a handshake, None without any."""
     if not settings.websocket:
         return None
-    from gateway.config.own_hosts import OwnHosts
+    from gateway.config.addresses import OwnHosts
     from gateway.server.websocket.handshake import Terms
     from gateway.server.websocket.origins import Origins
 

@@ -11,8 +11,7 @@ from enum import IntEnum
 from http import HTTPStatus
 from typing import cast
 
-from gateway.config.address_block import address_block
-from gateway.config.own_hosts import OwnHosts
+from gateway.config.addresses import OwnHosts, address_block
 from gateway.counters import Counters
 from gateway.errors import StartError
 from gateway.settings.web_address import authority

@@ -4,8 +4,8 @@ import re
 import sys
 from pathlib import Path
 
-from gateway.bridges.description import describe, describe_common
 from gateway.bridges.kind import BridgeKind
+from gateway.cli.bridges import describe, describe_common
 from gateway.config.bridges import bridge_kinds, load_kind
 
 PAGE = Path(__file__).parents[2] / "docs" / "bridges.md"

@@ -40,7 +40,7 @@ NO_WILDCARDS = b"\x20\x05\0\0\x02\x28\0"
 
 @pytest.fixture(autouse=True)
 def _no_gateway(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gateway.cli.check_try.socket_url", lambda: None)
+    monkeypatch.setattr("gateway.cli.own_gateway.socket_url", lambda: None)
 
 
 def _try(folder: Path, url: str, capsys: pytest.CaptureFixture[str], keys: str = "") -> str:
@@ -108,7 +108,7 @@ def test_beside_a_running_gateway_it_takes_another_client_identifier(
 ) -> None:
     fleet = Mosquitto(tmp_path)
     fleet.start()
-    monkeypatch.setattr("gateway.cli.check_try.socket_url", lambda: "mqtt+unix:///x.sock")
+    monkeypatch.setattr("gateway.cli.own_gateway.socket_url", lambda: "mqtt+unix:///x.sock")
     said = _try(tmp_path, f"mqtt://127.0.0.1:{fleet.port}", capsys, 'client_id = "me"')
     assert said.startswith("0\n"), said
     assert "tried as 'me-try'" in said
@@ -217,7 +217,7 @@ def test_each_of_several_addresses_is_tried(
 ) -> None:
     fleet = Mosquitto(tmp_path)
     fleet.start()
-    monkeypatch.setattr("gateway.cli.check_try.socket_url", lambda: "mqtt+unix:///x.sock")
+    monkeypatch.setattr("gateway.cli.own_gateway.socket_url", lambda: "mqtt+unix:///x.sock")
     dead, path = free_port(), tmp_path / "gateway.toml"
     path.write_text(
         f'[uplink]\nurl = ["mqtt://127.0.0.1:{dead}", "mqtt://127.0.0.1:{fleet.port}"]\n'

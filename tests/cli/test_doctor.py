@@ -19,8 +19,7 @@ from gateway.storage.engine.many_rows import insert_statement
 from gateway.storage.engine.migrations.migrate import migrate
 from gateway.storage.outbox.row import COLUMNS, to_columns
 from gateway.storage.state.daily_writes import MS_OF_A_DAY, Written, note_written
-from gateway.telemetry.block_device import BlockDevice
-from gateway.telemetry.mount import Mount
+from gateway.telemetry.block_device import BlockDevice, Mount
 from tests.support.disk.storage import outbox_row
 from tests.support.processes.certificates import Authority
 from tests.support.processes.gateway_process import GatewayProcess

@@ -6,10 +6,15 @@ from pathlib import Path
 import pytest
 
 from gateway.bridges.serial.port import PluggedIn
-from gateway.cli.firmware import ports
-from gateway.cli.firmware.flash import Reporter, command_flash, command_update
-from gateway.cli.firmware.new import write_new
-from gateway.cli.firmware.ports import only_port, show_ports
+from gateway.cli.firmware import flash
+from gateway.cli.firmware.flash import (
+    Reporter,
+    command_flash,
+    command_update,
+    only_port,
+    show_ports,
+    write_new,
+)
 from gateway.errors import TidegateError
 from tests.support.table import table
 
@@ -48,7 +53,7 @@ def test_which_port_is_meant(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     found: list[PluggedIn] = []
-    monkeypatch.setattr(ports, "plugged_in", lambda: found)
+    monkeypatch.setattr(flash, "plugged_in", lambda: found)
     assert only_port("/dev/ttyS9") == "/dev/ttyS9"
     assert show_ports([]) == 1
     with pytest.raises(TidegateError, match="no board is plugged in"):

@@ -1,6 +1,6 @@
 """Which addresses count as one peer."""
 
-from gateway.config.address_block import address_block
+from gateway.config.addresses import address_block
 from tests.support.table import table
 
 BLOCKS = {

@@ -4,7 +4,7 @@ import socket
 
 import pytest
 
-from gateway.config.own_hosts import OwnHosts
+from gateway.config.addresses import OwnHosts
 from tests.support.table import table
 
 HOSTS = [  # host, at a listener on loopback, at one on every address

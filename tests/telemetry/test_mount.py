@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from gateway.telemetry.mount import UNKNOWN, mount_of
+from gateway.telemetry.block_device import UNKNOWN, mount_of
 
 INFO = """\
 27 1 254:0 / / rw,relatime - ext4 /dev/mmcblk0p2 rw,discard

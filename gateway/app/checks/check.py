@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from gateway.app.access import access_policies
 from gateway.app.listeners import check_listener
-from gateway.config.configuration import Configuration
+from gateway.config.configuration import Configuration, values_of
 from gateway.config.errors import ConfigurationError, raise_all
 from gateway.config.named_file import PREFIX, open_named, secret_path
-from gateway.config.values import values_of
 from gateway.extras import how_to_install
 from gateway.mqtt.errors import MqttError
 from gateway.mqtt.topics import SHARED_PREFIX, check_topic_filter, topic_matches

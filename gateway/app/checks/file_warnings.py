@@ -10,9 +10,8 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from gateway.config.configuration import Configuration
+from gateway.config.configuration import Configuration, values_of
 from gateway.config.named_file import PREFIX, secret_path
-from gateway.config.values import values_of
 from gateway.settings import checks
 from gateway.storage.engine.database import database_file
 

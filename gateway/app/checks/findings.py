@@ -25,9 +25,8 @@ from gateway.storage.engine.replace import DAMAGED, SOUND
 from gateway.storage.engine.unread import unread_files
 from gateway.storage.outbox.bounds import SMALL_ROW, for_rows
 from gateway.storage.state.daily_writes import Written, written
-from gateway.telemetry.block_device import BlockDevice, block_device
+from gateway.telemetry.block_device import BlockDevice, block_device, mount_of
 from gateway.telemetry.card_life import default_endurance, life_days, spell_bytes, spell_days
-from gateway.telemetry.mount import mount_of
 from gateway.uplink.landing.folder import landed_files
 
 

@@ -9,9 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from gateway.config.configuration import Configuration
+from gateway.config.configuration import Configuration, values_of
 from gateway.config.named_file import FOLDER, PREFIX
-from gateway.config.values import values_of
 from gateway.settings import checks
 
 UNIT = "tidegate.service"

@@ -7,10 +7,9 @@ from urllib.parse import urlsplit
 from gateway.app.access import access_warnings, read_acl
 from gateway.app.authenticators import password_file
 from gateway.app.checks.file_warnings import file_warnings
-from gateway.config.configuration import Configuration
+from gateway.config.configuration import Configuration, values_of
 from gateway.config.errors import ConfigurationError
 from gateway.config.host_name import is_common
-from gateway.config.values import values_of
 from gateway.pieces import EMPTY_ON_PURPOSE, complete
 from gateway.settings import checks
 from gateway.settings.listener import ListenerSettings

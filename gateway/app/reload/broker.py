@@ -10,7 +10,7 @@ from gateway.app.parts import Core
 from gateway.app.process_limits import default_limit, for_clients, occupied
 from gateway.app.query.topics import TopicQueries
 from gateway.broker.change import change
-from gateway.broker.subscribing.subscription_filters import SubscriptionFilters
+from gateway.broker.subscribing.expressions import SubscriptionFilters
 from gateway.config.configuration import Configuration
 from gateway.config.errors import ConfigurationError
 from gateway.settings.broker import BrokerSettings

@@ -14,7 +14,6 @@ from gateway.app.control import Control
 from gateway.app.identity import ExportMark
 from gateway.app.parts import Core, Run, Storage
 from gateway.app.responder import Responder
-from gateway.app.turn_end import TurnEnd
 from gateway.app.uplink.down import down_rule, open_down
 from gateway.app.uplink.landing import landing_directory
 from gateway.app.uplink.monitoring import PART, LinkLines, UplinkCounters
@@ -45,6 +44,11 @@ from gateway.version import VERSION
 
 if TYPE_CHECKING:
     import ssl
+
+from collections.abc import Callable
+
+from gateway.broker.instant import Instant
+from gateway.server.turn import Turn
 
 logger = logging.getLogger(__name__)
 
@@ -369,3 +373,24 @@ def _targets(rules: Sequence[PlacedRule]) -> tuple[RuleSettings, ...]:
 
 def _path(text: str | None) -> str | None:
     return None if text is None else str(secret_path(text))
+
+
+class TurnEnd:
+    """Calls its last function at the end of the turn in which it was set."""
+
+    active = True
+
+    def __init__(self, turn: Turn) -> None:
+        self._turn = turn
+        self._call: Callable[[], None] = lambda: None
+
+    def __call__(self, call: Callable[[], None]) -> None:
+        """Have `call` called."""
+        self._call = call
+        self._turn.touch(self)
+
+    def flush(self, committed: int, now: Instant) -> int:
+        """Call it; nothing waits for a batch."""
+        del committed, now
+        self._call()
+        return 0

@@ -1,17 +1,25 @@
-"""Handles CONNECT (MQTT 5, section 3.1.4), with its user name and password."""
+"""Handles CONNECT, DISCONNECT and PINGREQ (MQTT 5, sections 3.1.4, 3.14 and 3.12)."""
 
 from functools import partial
 
-from gateway.broker.client import HELD, Client, Pieces
+from gateway.broker import sessions
+from gateway.broker.client import HELD, Client, Pieces, session_of
 from gateway.broker.connecting import enhanced_authentication
-from gateway.broker.connecting.admission import Refusal, greet
+from gateway.broker.connecting.admission import Refusal, greet, longest_expiry
 from gateway.broker.connecting.connack import admit, refuse
 from gateway.broker.connecting.connection_info import Credentials
 from gateway.broker.instant import Instant
 from gateway.broker.state import State
 from gateway.mqtt.connection import NO_LIMIT
 from gateway.mqtt.errors import ProtocolError
-from gateway.mqtt.packets import USER_PROPERTY_OVERHEAD, Connect, message_size
+from gateway.mqtt.packets import (
+    USER_PROPERTY_OVERHEAD,
+    Connect,
+    Disconnect,
+    Packet,
+    PingResp,
+    message_size,
+)
 from gateway.mqtt.reason_codes import ReasonCode
 
 CONNECT_OVERHEAD = 1_000
@@ -126,3 +134,28 @@ def handle_connect(
     else:
         log_in(state, client, packet, instant)
     return client.pieces
+
+
+def handle_disconnect(state: State, client: Client, packet: Disconnect, _instant: Instant) -> None:
+    """End the connection at the client's request; its will is dropped [MQTT-3.14.4-3]."""
+    if client.session is None and client.authentication is not None:
+        client.close()  # its authentication was not finished [MQTT-3.1.2-30]
+        return
+    session = session_of(client)
+    interval = packet.properties.session_expiry_interval
+    if interval is not None:
+        interval = min(interval, longest_expiry(state.settings, client, session.username))
+        if interval and not session.persistent:
+            # [MQTT-3.14.2-2] with section 3.14.2.2.2
+            raise ProtocolError("Session Expiry Interval was 0 at CONNECT and cannot rise")
+        sessions.set_expiry(state, session, interval)
+    if packet.reason_code == ReasonCode.SUCCESS:
+        sessions.set_will(state, session, None)
+    client.sent_disconnect = True
+    client.close()
+
+
+def handle_pingreq(_state: State, client: Client, _packet: Packet, _instant: Instant) -> None:
+    """Answer [MQTT-3.12.4-1]."""
+    session_of(client)
+    client.send(PingResp())

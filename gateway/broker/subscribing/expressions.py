@@ -1,11 +1,17 @@
-"""The `$where` expressions in use, each compiled once for all its subscriptions."""
+"""The `$where` expressions in use, and those that the configuration attaches to some.
 
+MQTT 3.1.1 has no user properties, and so no `$where` ($where language, section 12.1).
+"""
+
+from collections.abc import Callable, Iterable
 from weakref import WeakValueDictionary, finalize
 
+from gateway.broker.client_classes import client_matcher
 from gateway.broker.shares import Shares
 from gateway.pieces import Pieces, complete
 from gateway.session.session import Session
-from gateway.where.compile import Where, compile_in_pieces
+from gateway.settings.broker import SubscriptionFilter
+from gateway.where.compile import Where, compile_in_pieces, compile_where
 
 
 class TooManyExpressions(Exception):  # noqa: N818 - the name of a quota, not of a mistake
@@ -77,3 +83,26 @@ class Expressions:
             raise TooManyExpressions(shares.refusal)
         shares.expressions.add(client_id, holder)
         finalize(where, shares.expressions.remove, client_id)
+
+
+class SubscriptionFilters:
+    """Finds the expression for a subscription without its own; `wheres` are all of them."""
+
+    __slots__ = ("_by_topic_filter", "wheres")
+
+    def __init__(self, filters: Iterable[SubscriptionFilter]) -> None:
+        self._by_topic_filter: dict[str, list[tuple[Callable[[str], bool], Where]]] = {}
+        wheres: dict[str, Where] = {}
+        for each in filters:
+            if each.where not in wheres:
+                wheres[each.where] = compile_where(each.where)
+            entry = (client_matcher(each.client), wheres[each.where])
+            self._by_topic_filter.setdefault(each.topic_filter, []).append(entry)
+        self.wheres = list(wheres.values())
+
+    def find(self, client_id: str, topic_filter: str) -> Where | None:
+        """Return the expression of the first matching entry, None if there is none."""
+        for matches, where in self._by_topic_filter.get(topic_filter, ()):
+            if matches(client_id):
+                return where
+        return None

@@ -99,13 +99,13 @@ def _add_gateway(parser: argparse.ArgumentParser) -> None:
 
 
 def _ports(options: argparse.Namespace) -> int:
-    from gateway.cli.firmware.ports import show_ports
+    from gateway.cli.firmware.flash import show_ports
 
     return show_ports(options.ports)
 
 
 def _new(options: argparse.Namespace) -> int:
-    from gateway.cli.firmware.new import write_new
+    from gateway.cli.firmware.flash import write_new
 
     return write_new(options.board, options.sensor, options.name, options.file)
 

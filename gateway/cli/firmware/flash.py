@@ -1,4 +1,4 @@
-"""`tidegate firmware flash`, `update` and `monitor`: installs nodes on boards, and shows output."""
+"""`tidegate firmware`: writes settings, lists ports, installs and updates boards."""
 
 import argparse
 import contextlib
@@ -11,7 +11,6 @@ from pathlib import Path
 from gateway.bridges.serial.frame_body import ReadingsFrame
 from gateway.bridges.serial.port import PortError, find_device, plugged_in
 from gateway.bridges.serial.serial_settings import SerialSettings
-from gateway.cli.firmware.ports import only_port
 from gateway.cli.own_gateway import first_url
 from gateway.cli.run import gateway_url
 from gateway.config.bridges import BridgeConfig
@@ -23,9 +22,13 @@ from gateway.flashing.errors import BusyPortError, FlashingError
 from gateway.flashing.esp32 import write_esp32
 from gateway.flashing.first_reading import Listener
 from gateway.flashing.flash import Flashed, flash
+from gateway.flashing.hardware import BOARDS, SENSORS
+from gateway.flashing.new_settings import new_settings
 from gateway.flashing.port import Port, retried
-from gateway.flashing.settings import board_settings, read_settings
+from gateway.flashing.ports import runs_on
+from gateway.flashing.settings import board_settings, node_name, read_settings
 from gateway.flashing.uf2 import copy_uf2, find_drive
+from gateway.settings.did_you_mean import did_you_mean
 
 SECONDS = 15
 """Seconds for which the gateway releases its port; while we have it open it is locked."""
@@ -210,3 +213,56 @@ def _show_frames(listener: Listener, seconds: float | None) -> None:
         if last is None or name[:2] != last[:2] or frame.sequence > last[2]:
             print(f"{frame.node} {frame.sequence}:{shown(frame)}", flush=True)
             last = name
+
+
+def show_ports(ports: list[str]) -> int:
+    """Print a line for each port; return 1 if there is none."""
+    found = plugged_in()
+    titles = {each.port: each.title for each in found}
+    names = ports or list(titles)
+    if not names:
+        print("no board is plugged in at a USB port")
+        return 1
+    for name in names:
+        title = f"{titles[name]}: " if name in titles else ""
+        print(f"{name}  {title}", end="", flush=True)  # the rest may take a while
+        print(runs_on(Port(name)))
+    return 0
+
+
+def only_port(named: str | None) -> str:
+    """Return the named port, or the only one; raise FlashingError."""
+    if named is not None:
+        return named
+    found = [each.port for each in plugged_in()]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise FlashingError(f"several boards are plugged in; --port names one: {', '.join(found)}")
+    raise FlashingError("no board is plugged in at a USB port; --port names another port")
+
+
+def write_new(board: str, sensors: list[str], name: str, file: Path) -> int:
+    """Write the file; raise TidegateError for an unknown word, and if the file exists."""
+    _check("--board", board, BOARDS)
+    for each in sensors:
+        _check("--sensor", each, SENSORS)
+    try:
+        text = new_settings(board, sensors, node_name(name), str(file))
+    except ValueError as error:
+        raise TidegateError(f"--name {name!r}: {error}") from error
+    try:
+        with file.open("x", encoding="utf-8") as made:
+            made.write(text)
+    except FileExistsError as error:
+        raise TidegateError(f"{file} exists: name another file, or remove it") from error
+    except OSError as error:
+        raise TidegateError(f"{file}: {error.strerror}") from error
+    print(f"{file}: settings of {name}; copy them to the board: tidegate firmware flash {file}")
+    return 0
+
+
+def _check(option: str, word: str, known: Iterable[str]) -> None:
+    if word not in known:
+        like = did_you_mean(word, known)
+        raise TidegateError(f"{option} {word!r}: one of {', '.join(known)}{like}")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from itertools import islice
 from typing import Any
 
-from gateway.config.address_block import address_block
+from gateway.config.addresses import address_block
 from gateway.server.transport import ClientTransport, Progress, peer_name
 
 CANDIDATES = 32

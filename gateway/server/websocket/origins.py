@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from gateway.config.own_hosts import OwnHosts
+from gateway.config.addresses import OwnHosts
 from gateway.settings.web_address import ANY, DEFAULT_PORTS, OPAQUE, authority, origin
 
 

@@ -1,4 +1,6 @@
-"""A note on disk that exists or not, for a later run."""
+"""Notes in the database for a later run: flags by name, and the board that made the data."""
+
+from collections.abc import Mapping
 
 from gateway.storage.engine.database import Database
 from gateway.storage.engine.writer import Writer
@@ -30,3 +32,20 @@ async def noted_parts(database: Database, name: str) -> list[str]:
 def note(writer: Writer, name: str, *, there: bool = True) -> None:
     """Write or delete the note with the next commit."""
     writer.add(SET if there else CLEAR, (name,))
+
+
+FORGET_BOARD = "DELETE FROM meta WHERE substr(name, 1, 6) = 'board/'"
+_READ_BOARD = "SELECT substr(name, 7), value FROM meta WHERE substr(name, 1, 6) = 'board/'"
+_SAVE_BOARD = "INSERT INTO meta (name, value) VALUES ('board/' || ?, ?)"
+
+
+async def noted_board(database: Database) -> dict[str, int]:
+    """Return the noted hash of each property of the board."""
+    return dict(await database.writer.query(_READ_BOARD, (), lambda cursor: cursor.fetchall()))
+
+
+def note_board(writer: Writer, board: Mapping[str, int]) -> None:
+    """Write the properties of the board, in place of those noted before."""
+    writer.add(FORGET_BOARD, ())
+    for name, value in board.items():
+        writer.add(_SAVE_BOARD, (name, value))

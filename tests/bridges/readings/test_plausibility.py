@@ -2,8 +2,8 @@
 
 import pytest
 
-from gateway.bridges.readings.plausibility import FELL, JUMPED, OUT_OF_RANGE, Plausibility
 from gateway.bridges.readings.reading import Reading, Value
+from gateway.bridges.readings.reading_publisher import FELL, JUMPED, OUT_OF_RANGE, Plausibility
 from tests.support.nodes.bridges import Gateway
 from tests.support.table import table
 

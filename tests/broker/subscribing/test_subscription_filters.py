@@ -1,6 +1,6 @@
 import pytest
 
-from gateway.broker.subscribing.subscription_filters import SubscriptionFilters
+from gateway.broker.subscribing.expressions import SubscriptionFilters
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, Publish, Subscribe, SubscriptionRequest
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode

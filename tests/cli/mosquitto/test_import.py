@@ -7,9 +7,8 @@ import pytest
 
 from gateway.cli.main import main
 from gateway.cli.mosquitto.command import text_of
-from gateway.cli.mosquitto.conversion import Conversion
+from gateway.cli.mosquitto.conversion import NEEDLESS, WITHOUT, Conversion
 from gateway.cli.mosquitto.lines import lines_of
-from gateway.cli.mosquitto.options import NEEDLESS, WITHOUT
 from gateway.errors import TidegateError
 from tests.support.ports import free_port
 from tests.support.processes.certificates import Authority

@@ -1,6 +1,6 @@
 """Which pages may connect: their origin beside where the request goes, and what is named."""
 
-from gateway.config.own_hosts import OwnHosts
+from gateway.config.addresses import OwnHosts
 from gateway.server.websocket.origins import Origins
 from tests.support.table import table
 

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.cli.password_edit import set_password
+from gateway.cli.user_actions import set_password
 from gateway.errors import TidegateError
 from gateway.server.passwords.file import load
 
