@@ -218,7 +218,7 @@ CLIENTS = (
             "over_maximum": "Connections beyond the maximum of a listener.",
             "given_up": "Connections without an accepted CONNECT that were closed for new ones.",
             "over_rate": "Connections beyond the rate of a listener.",
-            "no_room": "Connections beyond what the process can hold.",
+            "over_capacity": "Connections beyond what the process can hold.",
             "connect_timeouts": "Connections without a CONNECT in time.",
             "aborted": "Connections whose peer neither read nor closed.",
             "tls_refused": "TLS handshakes that failed.",

@@ -50,7 +50,7 @@ UPLINK = (
             "down": "Messages of the fleet that were published here.",
             "down_repeated": "Messages of the fleet that were received again and are known.",
             "down_dropped": "Messages of the fleet that were not published here.",
-            "down_left": "Messages of the fleet not acknowledged because a queue was full.",
+            "down_deferred": "Messages of the fleet not acknowledged because a queue was full.",
             "down_too_large": "Messages of the fleet that were skipped for their size.",
             "landing_deleted": "Landing files deleted for the bounds of their folder.",
             "landing_put_back": "Messages of landing files returned to the outbox.",

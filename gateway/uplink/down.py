@@ -107,7 +107,7 @@ class Down:
         self._delayed = False
         self._refused = False  # since the connection began, a message was not acknowledged
         self._tries = 0  # of the first message
-        for name in ("down", "down_repeated", "down_dropped", "down_left", "down_too_large"):
+        for name in ("down", "down_repeated", "down_dropped", "down_deferred", "down_too_large"):
             counters.add(f"tidegate/uplink/{name}", 0)
 
     def change(self, rules: Sequence[DownRule], counters: Counters | None = None) -> None:
@@ -161,7 +161,7 @@ class Down:
 
         At QoS 0 it is lost.
         """
-        name = "down_left" if publish.qos else "down_dropped"
+        name = "down_deferred" if publish.qos else "down_dropped"
         self._counters.add(f"tidegate/uplink/{name}")
         if not self._refused:
             self._refused = True

@@ -14,7 +14,7 @@ from gateway.version import describe
 BAD_PORTS = ["0", "65536", "-1", "http", "1883.0", "", "٣", " 1"]
 
 
-def output(capsys: pytest.CaptureFixture[str]) -> str:
+def error_line(capsys: pytest.CaptureFixture[str]) -> str:
     """Return the only line on standard error; nothing may be on standard output."""
     output, errors = capsys.readouterr()
     assert not output
@@ -79,7 +79,9 @@ def test_a_bad_port(port: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as raised:
         main(["run", f"--port={port}"])
     assert raised.value.code == 2
-    assert output(capsys) == f"tidegate run: argument --port: {port!r} is not a port: 1 to 65535"
+    assert (
+        error_line(capsys) == f"tidegate run: argument --port: {port!r} is not a port: 1 to 65535"
+    )
 
 
 @pytest.mark.parametrize(
@@ -100,7 +102,7 @@ def test_what_the_command_line_cannot_mean(
     with pytest.raises(SystemExit) as raised:
         main(arguments)
     assert raised.value.code == 2
-    line = output(capsys)
+    line = error_line(capsys)
     assert line.startswith("tidegate")
     assert told_of in line
 
@@ -145,12 +147,12 @@ def test_check_of_a_bad_file(
     path = tmp_path / "gateway.toml"
     path.write_text(text)
     assert main(["check", str(path)]) == 2
-    assert output(capsys).startswith(f"tidegate: {path}: {key} = ")
+    assert error_line(capsys).startswith(f"tidegate: {path}: {key} = ")
 
 
 def test_check_of_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", str(tmp_path / "none")]) == 2
-    assert output(capsys) == f"tidegate: {tmp_path / 'none'}: No such file or directory"
+    assert error_line(capsys) == f"tidegate: {tmp_path / 'none'}: No such file or directory"
 
 
 def test_an_interrupt_is_reported_as_a_shell_does(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -63,7 +63,7 @@ FAILURES: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("row", "reported"), FAILURES)
+@pytest.mark.parametrize(("row", "output"), FAILURES)
 def test_a_vector_that_fails(
     row: dict[str, Any], output: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -107,7 +107,7 @@ def test_an_uplink_row_with_one_result(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "reported"),
+    ("line", "output"),
     [
         ("{", "line 1: not JSON"),
         ("[]", "line 1: a vector is an object with a text `expr`"),
@@ -175,9 +175,9 @@ def test_check_shows_the_position(
 ) -> None:
     assert main(["where", "check", text]) == 1
     output, errors = capsys.readouterr()
-    shown, pointer, output = errors.rstrip("\n").split("\n")
+    shown, pointer, message = errors.rstrip("\n").split("\n")
     assert (output, shown, pointer) == ("", line, " " * caret + "^")
-    assert output.startswith("syntax error at position ")
+    assert message.startswith("syntax error at position ")
 
 
 def test_an_expression_that_is_not_utf8(capsys: pytest.CaptureFixture[str]) -> None:
@@ -233,7 +233,7 @@ def test_explain_a_message_from_standard_input(
 
 
 @pytest.mark.parametrize(
-    ("row", "reported"),
+    ("row", "output"),
     [
         ([], "a message is an object"),
         ({"topic": "t", "Qos": 1}, "unknown key 'Qos'; there are topic, qos,"),

@@ -102,7 +102,7 @@ def test_the_certificate_of_the_broker_reaches_the_board(tmp_path: Path) -> None
 
 
 @table(
-    "text, told",
+    "text, expected",
     [
         ("", "board: must be given"),
         (HEAD, "sensor: must be given"),

@@ -179,9 +179,9 @@ async def test_more_than_waits_stays_with_the_fleet(
     scene.later.pop()()
     scene.commit()
     assert (scene.acknowledged, scene.down.fetch_again) == ([1], True)
-    assert scene.count("down_left") == 1
+    assert scene.count("down_deferred") == 1
     scene.receive(_command(3))
-    assert scene.count("down_left") == 2, "it must not overtake the second"
+    assert scene.count("down_deferred") == 2, "it must not overtake the second"
     scene.receive(Publish("any/x", b"light"))
     assert scene.count("down_dropped") == 1
     scene.down.begin()
@@ -197,7 +197,7 @@ async def test_bytes_that_wait_are_bounded_too(
     scene.code = ReasonCode.QUOTA_EXCEEDED
     for packet_id in range(1, 6):
         scene.receive(_command(packet_id, bytes(5 * 1024 * 1024)))
-    assert scene.count("down_left") == 2
+    assert scene.count("down_deferred") == 2
     assert "commands/light/1' came down and waits: it is full" in caplog.text
     assert caplog.text.count("stay with the fleet until then") == 1
     scene.later.pop()()
@@ -209,7 +209,7 @@ async def test_bytes_that_wait_are_bounded_too(
     scene.down.begin()
     scene.code = ReasonCode.QUOTA_EXCEEDED
     scene.receive(_command(9, bytes(20 * 1024 * 1024)))
-    assert scene.count("down_left") == 2, "one may wait whatever its size"
+    assert scene.count("down_deferred") == 2, "one may wait whatever its size"
 
 
 @pytest.mark.parametrize(

@@ -293,7 +293,7 @@ def _small_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(attempts_module, "FIRST_RETRY", 0.001)
     monkeypatch.setattr(writer_module, "SPACE_CHECK_SECONDS", 3_600.0)  # commits nothing by itself
     monkeypatch.setattr(pages_module, "MAX_LEDGER_RANGES", 4)
-    monkeypatch.setattr(pages_module, "COARSE_PAGE", 3)
+    monkeypatch.setattr(pages_module, "COMPACTION_PAGE", 3)
     monkeypatch.setattr(pages_module, "GROWTH", 1.0)
     monkeypatch.setattr(reports_module, "PAGE_RANGES", 2)
 

@@ -50,7 +50,7 @@ MISTAKES = [
 ]
 
 
-@table(("payload", "told"), MISTAKES)
+@table(("payload", "reported"), MISTAKES)
 def test_a_mistake_is_named(payload: bytes, reported: str) -> None:
     with pytest.raises(RecallError, match=re.escape(reported)):
         parse_request(payload)

@@ -198,7 +198,7 @@ class HomeAssistant:
             self._host.send(topic, b"", retain=True)
         del self._nodes[name]
         self._controls = {each for each in self._controls if each.split("/")[1] != name}
-        self._host.count("taken_away")
+        self._host.count("removed")
         logger.info("%s: %s is gone and removed", self._host.title, name)
         return 1
 
@@ -241,7 +241,7 @@ class HomeAssistant:
             node.changed |= new
         if known is None:
             if slug(heard.series) not in node.announced.components:
-                self._host.count("left_out")
+                self._host.count("not_announced")
                 return
             known = node.series[heard.series] = Series(Silence(self._settings.offline_after))
         known.shape = shape
@@ -327,7 +327,7 @@ class HomeAssistant:
             return node
         stranger = name in self._host.services.strangers
         if not self._has_capacity(stranger=stranger):
-            self._host.count("left_out")
+            self._host.count("not_announced")
             return None
         announced = Announced(name, stranger=stranger)
         silence = Silence(self._settings.offline_after)
@@ -423,9 +423,9 @@ KIND = BridgeKind(
     make=HomeAssistant,
     counters={
         "announced": "Discovery payloads published.",
-        "taken_away": "Nodes removed because they were silent for too long, or forgotten by a "
+        "removed": "Nodes removed because they were silent for too long, or forgotten by a "
         "command.",
-        "left_out": "Readings of nodes that are not announced because there are too many.",
+        "not_announced": "Readings of nodes that are not announced because there are too many.",
         "old": "Readings not published to Home Assistant because they were delayed.",
         "overflow": "Values dropped because too many waited.",
     },

@@ -125,7 +125,7 @@ class ConnectionLimits:
             return self._turn_away(now, "over_rate", Verdict.CLOSED)
         process = self.process
         if process.open >= process.maximum and not self._evict(now, process.newcomers):
-            return self._turn_away(now, "no_room", Verdict.CLOSED)
+            return self._turn_away(now, "over_capacity", Verdict.CLOSED)
         own = () if self._newcomers is None else (self._newcomers,)
         full = self.open >= self.maximum and not self._evict(now, own)
         if full and self.open >= self.maximum + MAXIMUM_REFUSALS:

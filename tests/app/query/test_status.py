@@ -56,7 +56,7 @@ async def test_a_channel_that_nobody_serves_is_stuck(
     publisher = await clients.connect("p")
     await publish(publisher, "work/1", b"1", b"2")
     assert (await operator.ask("status"))["channels_stuck"] == []
-    monkeypatch.setattr("gateway.app.query.status.STUCK_SECONDS", 0.0)
+    monkeypatch.setattr("gateway.app.query.queries.STUCK_SECONDS", 0.0)
     (stuck,) = (await operator.ask("status"))["channels_stuck"]
     assert stuck == {
         "name": "jobs", "state": "open", "depth": 2, "inflight": 0, "consumers": 0,

@@ -421,7 +421,7 @@ def test_strangers_are_bounded_make_room_and_are_forgotten(
         return sorted(name.removeprefix("tidegate_barn_") for name in names)
 
     assert announced() == ["a", "b", "c", "s2", "s3"]
-    assert gateway.figure("homeassistant/left_out") == 2
+    assert gateway.figure("homeassistant/not_announced") == 2
     gateway.subscriptions.receivers.clear()
     gateway.strangers.clear()
     again = started(gateway)

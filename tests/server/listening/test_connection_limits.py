@@ -67,7 +67,7 @@ def test_listeners_share_the_room_of_the_process(counters: Counters) -> None:
     one, other = limits(counters, room), limits(counters, room, maximum_connections=1)
     assert [one.judge(0.0), other.judge(0.0), other.judge(0.0)] == [ADMITTED, ADMITTED, REFUSED]
     assert one.judge(0.0) is CLOSED
-    assert counters.count("tidegate/connections/no_room") == 1
+    assert counters.count("tidegate/connections/over_capacity") == 1
     assert counters.count("tidegate/connections/open") == 3
     other.release()
     assert one.judge(0.0) is ADMITTED

@@ -217,5 +217,5 @@ def test_a_full_process_closes_newcomers_of_the_listener_that_has_most() -> None
     room.newcomers.extend([few, many])
     assert [limits.judge(0.0) for _ in range(7)] == [Verdict.ADMITTED] * 6 + [Verdict.CLOSED]
     assert counters.count("tidegate/connections/given_up") == 3
-    assert counters.count("tidegate/connections/no_room") == 1
+    assert counters.count("tidegate/connections/over_capacity") == 1
     assert (few.count, many.count, room.open) == (0, 0, 3)

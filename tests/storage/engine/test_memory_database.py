@@ -46,7 +46,7 @@ async def test_what_comes_in_has_room_whatever_was_taken_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = await image(tmp_path)
-    monkeypatch.setattr(module, "TAKEN_BYTES", 200 * 1024)
+    monkeypatch.setattr(module, "MAXIMUM_COPIED", 200 * 1024)
     monkeypatch.setattr(module, "MEMORY_BYTES", 200 * 1024)
     connection, salvage = await open_in_memory(path)
     assert salvage is not None

@@ -179,7 +179,7 @@ async def test_a_large_database_is_used_with_the_pages_that_it_has(
     """Deletions leave free pages, which the file keeps without `auto_vacuum`."""
     monkeypatch.setattr(database_file, "WRITTEN_ANEW_BYTES", 0)
     monkeypatch.setattr("gateway.storage.engine.writer.SPACE_CHECK_ROWS", 1)
-    monkeypatch.setattr("gateway.storage.engine.free_space.KEEP_FREE_PAGES", 0)
+    monkeypatch.setattr("gateway.storage.engine.free_space.RESERVED_PAGES", 0)
     copied(written, tmp_path / FILE_NAME, f"page_size = {size}")
     store = await open_store(tmp_path)
     assert store.database.page_bytes == size

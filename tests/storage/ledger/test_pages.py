@@ -65,7 +65,7 @@ async def test_beyond_its_bound_the_ledger_is_compacted(
     kept: LedgerStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pages_module, "MAX_LEDGER_RANGES", 5)
-    monkeypatch.setattr(pages_module, "COARSE_PAGE", 8)
+    monkeypatch.setattr(pages_module, "COMPACTION_PAGE", 8)
     await _alternate(kept, 20)
     assert kept.ledger.rows == 40
     for _ in range(20):

@@ -50,12 +50,12 @@ class RetainedMachine(RuleBasedStateMachine):
         qos=st.integers(0, 2),
         commit_within=st.sampled_from([0.0, 0.05, None]),
     )
-    def keep(self, topic: str, payload: bytes, qos: int, within: float | None) -> None:
+    def keep(self, topic: str, payload: bytes, qos: int, commit_within: float | None) -> None:
         publication = retained(topic, payload, qos)
-        publication.commit_within = within
+        publication.commit_within = commit_within
         changes = self.store.pending.changes
         self.store.store_retained(publication)
-        if payload and within is not None:
+        if payload and commit_within is not None:
             self.model[topic] = payload
             assert self.store.pending.changes == changes + (qos > 0)
         else:

@@ -120,7 +120,7 @@ async def test_what_was_left_with_the_fleet_is_fetched_by_a_new_connection(
         await connected(up)
         for packet_id in (1, 2):
             fleet_broker.send(Publish("all/x", b"%d" % packet_id, 1, packet_id=packet_id))
-        await until(lambda: store.counters.count("tidegate/uplink/down_left") == 1)
+        await until(lambda: store.counters.count("tidegate/uplink/down_deferred") == 1)
         pace = store.counters.values["tidegate/uplink/backlog_messages_per_second"]
         here.code = ReasonCode.SUCCESS
         await until(lambda: len(fleet_broker.connects) == 2)

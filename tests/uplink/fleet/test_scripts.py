@@ -379,7 +379,7 @@ async def test_the_uplink_pauses_where_another_gateway_has_its_identity(
 async def test_a_take_over_is_named_and_ends(
     store: Store, fleet: ScriptedFleet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(take_overs, "ALONE_SECONDS", 0.0)
+    monkeypatch.setattr(take_overs, "UNDISTURBED_SECONDS", 0.0)
     monkeypatch.setattr(uplink_module, "CHECK_SECONDS", 0.02)
     alarms: list[tuple[str, str]] = []
     fleet.script = for_connections(2, lambda talk, _publish: talk.disconnect(0x8E))

@@ -27,7 +27,7 @@ MISTAKES = {
 }
 
 
-@table(("text", "told"), MISTAKES.items(), ids=MISTAKES)
+@table(("text", "expected"), MISTAKES.items(), ids=MISTAKES)
 def test_a_likely_mistake_is_told_once(text: str, expected: str) -> None:
     (mistake,) = likely_mistakes(text, compile_rule(text).expression)
     assert expected in mistake
