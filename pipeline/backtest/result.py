@@ -5,13 +5,14 @@ from collections.abc import Callable, Sequence
 from html import escape
 from typing import Any, NamedTuple
 
-from pipeline.backtest import drawing
 from pipeline.backtest.fold import Sums
 from pipeline.printable import printable
 
 MEGABYTE = 1_000_000
 
 Figures = dict[str, Any]
+Point = tuple[int, float, bool]
+"""Time in ms since 1970, value, and whether it is sent."""
 
 
 class Worst(NamedTuple):
@@ -20,7 +21,8 @@ class Worst(NamedTuple):
     device: str = ""
     unit: str = ""
     worst_ms: int | None = None
-    points: Sequence[drawing.Point] = ()
+    points: Sequence[Point] = ()
+    error: float | None = None
 
 
 def figures(sums: list[Sums], tariff: float) -> Figures:
@@ -45,7 +47,9 @@ def as_text(rule: str, found: Figures) -> str:
 
 
 def as_page(rule: str, alarm: str | None, found: Figures, worst: Worst) -> str:
-    """Return one self-contained HTML page: no script, nothing that is loaded from elsewhere."""
+    """Return one self-contained HTML page: nothing of it is loaded from elsewhere."""
+    from pipeline.backtest import plots
+
     facts = "".join(f"<tr><th>{escape(a)}</th><td>{escape(b)}</td></tr>" for a, b in _words(found))
     gateways = "".join(
         f"<tr><td>{escape(name)}</td><td>{one['rows']:,}</td><td>{one['sent']:,}</td>"
@@ -60,19 +64,14 @@ body{{font:15px/1.5 sans-serif;max-width:900px;margin:2em auto;padding:0 1em;col
 table{{border-collapse:collapse}}
 td,th{{padding:.2em .8em;text-align:right;border-bottom:1px solid #ddd}}
 th:first-child,td:first-child{{text-align:left}}code{{background:#f2f2f2;padding:.1em .3em}}
-svg{{width:100%;height:auto;background:#fafafa}}.all{{fill:#c8cdd3}}.sent{{fill:#2b6cb0}}
-.raw{{fill:none;stroke:#9aa3ad}}.kept{{fill:none;stroke:#c05621;stroke-width:2}}
-.worst{{stroke:#9b2c2c;stroke-dasharray:4 3}}.grid{{stroke:#e3e6ea}}.frame{{fill:none;stroke:#444}}
-svg text{{font:12px sans-serif;fill:#444}}.key.raw{{fill:#9aa3ad}}.key.kept{{fill:#c05621}}
-.key.worst{{fill:#9b2c2c}}
-</style></head><body>
+</style>{plots.script()}</head><body>
 <h1>Back test</h1>
 <p>Rule <code>{escape(rule)}</code>{f", alarm <code>{escape(alarm)}</code>" if alarm else ""}</p>
 <table id="facts">{facts}</table>
 <h2>Bytes a day, before and after</h2>
-{drawing.bars(days)}
+{plots.bytes_by_day(days)}
 <h2>Raw and reconstructed: {escape(worst.device or "no readings")}</h2>
-{drawing.curves(worst.points, worst.unit, worst.worst_ms)}
+{plots.readings(worst.points, worst.unit, worst.worst_ms, worst.error)}
 <h2>Missed alarms</h2>
 <p id="missed">{found["missed"]:,} of {found["alarms"]:,} alarms would not have been sent.</p>
 <h2>By gateway</h2>

@@ -14,9 +14,8 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.functions import col, expr, lit
 
 from gateway.where.rule import compile_rule
-from pipeline.backtest import drawing
 from pipeline.backtest.fold import Row, Sums, TopicFold
-from pipeline.backtest.result import Worst
+from pipeline.backtest.result import Point, Worst
 from pipeline.backtest.spark_sql import decision
 from pipeline.records.reading import decode
 from pipeline.settings import Settings
@@ -61,6 +60,7 @@ def messages(spark: SparkSession, settings: Settings, asked: Asked) -> DataFrame
     bronze = read_folders(spark, root / "bronze", folders, BRONZE)
     named = [*KEY, "landing_file", "line"]
     event = expr("unix_millis(event_time)").alias("event_ms")
+    silver = silver.where("coalesce(part, 0) = 0")
     rows = bronze.join(silver.select(*named, "value", "digest", event), named)
     if _read_again(settings):
         digest = f"substring(unhex(sha2(payload, 256)), 1, {DIGEST_BYTES})"
@@ -111,15 +111,14 @@ def worst(rows: DataFrame, sums: list[Sums], asked: Asked) -> Worst:
     ordered = of_topic.orderBy("event_ms", "epoch", "seq").drop("epoch", "seq")
     taken = (Row(*row)._replace(payload=bytes(row.payload)) for row in ordered.toLocalIterator())
     points, unit = around(taken, TopicFold(asked.rule, None), topic.worst_ms)
-    return Worst(f"{topic.gateway_id}: {topic.topic}", unit, topic.worst_ms, points)
+    name = f"{topic.gateway_id}: {topic.topic}"
+    return Worst(name, unit, topic.worst_ms, points, topic.largest_error)
 
 
-def around(
-    rows: Iterable[Row], fold: TopicFold, moment: int | None
-) -> tuple[list[drawing.Point], str]:
+def around(rows: Iterable[Row], fold: TopicFold, moment: int | None) -> tuple[list[Point], str]:
     """Return SHOWN_POINTS readings, half of them before the moment, and their unit."""
-    before: deque[drawing.Point] = deque(maxlen=SHOWN_POINTS // 2)
-    after: list[drawing.Point] = []
+    before: deque[Point] = deque(maxlen=SHOWN_POINTS // 2)
+    after: list[Point] = []
     unit = ""
     for row in rows:
         sent = fold.decide(row)
