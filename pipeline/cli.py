@@ -14,6 +14,7 @@ from pipeline.commands.ledger import add_ledger
 from pipeline.commands.maintain import add_maintain
 from pipeline.commands.once import add_once
 from pipeline.commands.publish import add_publish
+from pipeline.commands.reprocess import add_reprocess
 from pipeline.commands.run import add_run
 from pipeline.commands.simulate import add_simulate
 from pipeline.commands.status import add_status
@@ -33,7 +34,7 @@ _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 ADD = (
     *(add_once, add_run, add_status, add_ledger, add_collect, add_import, add_views),
-    *(add_publish, add_maintain, add_backtest, add_suggest, add_simulate),
+    *(add_publish, add_maintain, add_reprocess, add_backtest, add_suggest, add_simulate),
 )
 
 

@@ -256,14 +256,15 @@ def _like(it: _Translation, node: Like) -> Column:
     return operand.column.like("".join(elements))
 
 
-def _topic_matches(_: _Translation, node: TopicMatches) -> Column:
-    levels = node.topic_filter.split("/")
+def topic_matches(topic_filter: str) -> Column:
+    """Return whether the column `topic` matches a valid topic filter."""
+    levels = topic_filter.split("/")
     parts = F.split("topic", "/")
     tests = [F.size(parts) == len(levels)]
     if levels[-1] == "#":
         levels = levels[:-1]
         tests = [F.size(parts) >= len(levels)]
-    if node.topic_filter[0] in "+#":
+    if topic_filter[0] in "+#":
         tests.append(~F.startswith("topic", F.lit("$")))
     named = [(place, level) for place, level in enumerate(levels) if level != "+"]
     return _all([*tests, *(F.get(parts, F.lit(place)) == level for place, level in named)])
@@ -279,5 +280,5 @@ _TRUTHS: dict[type[Expression], Callable[[_Translation, Any], Column]] = {
     IsNull: _is_null,
     IsTruth: _is_truth,
     Like: _like,
-    TopicMatches: _topic_matches,
+    TopicMatches: lambda _, node: topic_matches(node.topic_filter),
 }

@@ -16,6 +16,8 @@ from pyspark.sql import SparkSession
 from pipeline.batches.silver import decoded
 from pipeline.landing.landing_file import Row, read_landing_file
 from pipeline.landing.landing_parquet import read_landing_parquet
+from pipeline.records.declared import FleetMapping
+from pipeline.records.payloads import Payloads
 from pipeline.tables import cycles
 from pipeline.tables.arrow_batches import record_batches
 from pipeline.tables.columns import BRONZE, QUARANTINE, arrow_schema, names
@@ -24,7 +26,13 @@ from pipeline.tables.task_files import TaskFiles
 PARQUET = ".parquet"
 
 
-def write_landing(spark: SparkSession, landing: Path, files: Sequence[str], staged: Path) -> None:
+def write_landing(
+    spark: SparkSession,
+    landing: Path,
+    files: Sequence[str],
+    staged: Path,
+    mappings: Sequence[FleetMapping] = (),
+) -> None:
     """Write the rows of these files (paths below `landing`) as Parquet below `staged`.
 
     `bronze` gets the records and `decoded` what silver needs of them; `quarantine` gets the
@@ -36,9 +44,10 @@ def write_landing(spark: SparkSession, landing: Path, files: Sequence[str], stag
         cycles.look_rarely()
         task = TaskContext.get()
         assert task is not None  # noqa: S101 - this runs in a task
+        payloads = Payloads(mappings)
         with TaskFiles(Path(target), number, task.taskAttemptId()) as out:
             for rows in landing_batches(Path(source), list(listed)):
-                _write(rows, out)
+                _write(rows, out, payloads)
         return ()
 
     # Tasks of plain Python: a job of Spark SQL would cost its plan, and workers that load pandas.
@@ -55,7 +64,7 @@ def landing_batches(landing: Path, files: Sequence[str]) -> Iterator[pa.RecordBa
             yield from read_landing_parquet(landing / name, name)
 
 
-def _write(rows: pa.RecordBatch, out: TaskFiles) -> None:
+def _write(rows: pa.RecordBatch, out: TaskFiles, payloads: Payloads) -> None:
     good = rows
     if rows["reason"].null_count < rows.num_rows:
         right = pc.is_null(rows["reason"])
@@ -63,7 +72,7 @@ def _write(rows: pa.RecordBatch, out: TaskFiles) -> None:
         out.add("quarantine", rows.filter(pc.invert(right)))
     good = good.select(names(BRONZE))
     out.add("bronze", good)
-    out.add("decoded", decoded(good))
+    out.add("decoded", decoded(good, payloads))
 
 
 def rows_of(landing: Path, names: Iterable[str]) -> Iterator[Row]:

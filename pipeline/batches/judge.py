@@ -46,7 +46,7 @@ def left_out(arrived: pa.Table, earlier: Iterable[pa.Table]) -> pa.Table:
     """Return LEFT_OUT for those rows (ARRIVED) that are not the first of their key.
 
     `earlier` are parts of silver (EARLIER), read one after another; a row in them comes before
-    all that arrived, and no two of them share a key.
+    all that arrived, and only rows of one message share a key.
     """
     known = _sharing(arrived, earlier)
     counted = arrived.select(KEY).group_by(list(KEY)).aggregate([([], "count_all")])
@@ -69,7 +69,9 @@ def _sharing(arrived: pa.Table, earlier: Iterable[pa.Table]) -> pa.Table:
     """Return the earlier rows whose key arrived."""
     keys = arrived.select(KEY)
     shared = [part.join(keys, list(KEY), join_type="left semi") for part in _together(earlier)]
-    return pa.concat_tables([arrow_schema(EARLIER).empty_table(), *shared])
+    known = pa.concat_tables([arrow_schema(EARLIER).empty_table(), *shared])
+    heads = known.group_by(known.schema.names, use_threads=False)  # a message may have several rows
+    return heads.aggregate([])
 
 
 def _together(parts: Iterable[pa.Table]) -> Iterator[pa.Table]:

@@ -3,14 +3,15 @@
 import shutil
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.functions import broadcast, expr
+from pyspark.sql.functions import broadcast, expr, lit
 
 from pipeline.batches.bronze import write_landing
 from pipeline.batches.judge import ARRIVED, EARLIER, LEFT_OUT, left_out
@@ -19,9 +20,10 @@ from pipeline.batches.silver import DECODED, conflicts, firsts, silver
 from pipeline.batches.told import note_told
 from pipeline.clock.known import corrections_for
 from pipeline.landing.listing import kind
+from pipeline.records.declared import FleetMapping
 from pipeline.settings import Settings
 from pipeline.tables import delta, islands, on_disk, staging
-from pipeline.tables.columns import BRONZE, KEY, SILVER, arrow_schema
+from pipeline.tables.columns import BRONZE, KEY, SILVER, arrow_schema, first_parts
 from pipeline.tables.quarantined import COLUMNS, quarantined
 from pipeline.tables.spark_files import read_folders, write_folder
 from pipeline.tables.state import Commit, State, write_commit
@@ -29,24 +31,40 @@ from pipeline.tables.state import Commit, State, write_commit
 OpenSession = Callable[[], SparkSession]
 
 
-def run_batch(open_session: OpenSession, settings: Settings, batch: Batch, state: State) -> Commit:
+class _Rows(NamedTuple):
+    """A batch's files of records, and where their rows are written."""
+
+    number: int
+    names: list[str]
+    staged: Path
+    mappings: Sequence[FleetMapping]
+
+
+def run_batch(
+    open_session: OpenSession,
+    settings: Settings,
+    batch: Batch,
+    state: State,
+    mappings: Sequence[FleetMapping] = (),
+) -> Commit:
     """Write a batch into all tables and commit it.
 
     `state` is what was committed before. Doing it again after `on_disk.remove_batch` gives the
-    same rows, so it may stop anywhere: before the commit nothing of it counts.
+    same rows, so it may stop anywhere: before the commit nothing of it counts. Payloads are read by
+    `mappings`.
     """
     staged = staging.stage(settings.tables)
     told = note_told(settings, batch)
     names = [name for name in batch.files if kind(name) == "records"]
     if names:
-        _write_records(open_session(), settings, batch.number, names, staged, state)
+        rows = _Rows(batch.number, names, staged, mappings)
+        _write_records(open_session(), settings, rows, state)
     if told.faults:
         on_disk.write_rows(staged / "quarantine", "quarantine", told.faults)
-    counts = {
-        table: on_disk.count_rows(staged / table) for table in ("bronze", "quarantine", "silver")
-    }
+    counts = {table: on_disk.count_rows(staged / table) for table in on_disk.IN_BATCHES}
     bad = list(quarantined(_quarantine(staged), batch.files))
     added = _keys(staged / "silver")
+    counts["silver"] = added.num_rows
     dates = set(pc.unique(added["event_date"].cast(pa.string())).to_pylist())
     dates.update(str(each.day) for each in bad if each.day is not None)
     _put_in_place(settings.tables, batch.number, staged)
@@ -67,13 +85,15 @@ def run_batch(open_session: OpenSession, settings: Settings, batch: Batch, state
 def _write_records(
     spark: SparkSession,
     settings: Settings,
-    batch: int,
-    names: list[str],
-    staged: Path,
+    batch: "_Rows",
     state: State,
 ) -> None:
-    write_landing(spark, settings.landing, names, staged)
-    arrived = on_disk.read_columns(staged / "decoded", DECODED, [name for name, _ in ARRIVED])
+    staged = batch.staged
+    write_landing(spark, settings.landing, batch.names, staged, batch.mappings)
+    arrived = on_disk.read_columns(
+        staged / "decoded", DECODED, [*(name for name, _ in ARRIVED), "part"]
+    )
+    arrived = first_parts(arrived)
     if not arrived.num_rows:
         return
     times = pa.nulls(arrived.num_rows, pa.int64())
@@ -88,7 +108,7 @@ def _write_records(
     if again.num_rows and state.trimmed:
         rows = _never_seen(rows, islands.of_epochs(state.islands, pc.unique(again["epoch"])))
     corrections = corrections_for(settings.tables, found)
-    typed = silver(rows, corrections, batch, int(time.time() * 1000))
+    typed = silver(rows, corrections, lit(batch.number).cast("bigint"), int(time.time() * 1000))
     write_folder(typed, staged / "silver", partition="event_date")
     if pc.any(losing["conflicts"]).as_py():
         bronze = read_folders(spark, staged, [staged / "bronze"], BRONZE)
@@ -129,9 +149,8 @@ def _quarantine(staged: Path) -> pa.Table:
 
 def _keys(folder: Path) -> pa.Table:
     """Return the keys, the time and the date of silver's new rows."""
-    wanted = [*KEY, "event_time"]
-    parts = [on_disk.read_columns(folder, SILVER, wanted)]
-    rows = on_disk.with_ms(pa.concat_tables(parts))
+    rows = on_disk.read_columns(folder, SILVER, [*KEY, "event_time", "part"])
+    rows = on_disk.with_ms(first_parts(rows))
     days = rows["event_ms"].cast(pa.timestamp("ms")).cast(pa.date32())
     return rows.append_column("event_date", days)
 

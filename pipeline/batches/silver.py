@@ -5,14 +5,15 @@ from hashlib import sha256
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql.functions import broadcast, expr, format_string, lit
 
 from pipeline.clock.spans import Correction
 from pipeline.clock.timing import timed
 from pipeline.policy import TIME_MAX, TIME_MIN
 from pipeline.records import reasons
-from pipeline.records.reading import Reading, decode
+from pipeline.records.payloads import Payloads
+from pipeline.records.reading import Reading
 from pipeline.tables.columns import BRONZE, DIGEST_BYTES, KEY, SILVER, Columns, arrow_schema, names
 
 READING: Columns = tuple(
@@ -38,7 +39,7 @@ CARRIED: Columns = tuple(
         "line",
     )
 )
-DECODED: Columns = (*CARRIED, *READING)
+DECODED: Columns = (*CARRIED, ("part", dict(SILVER)["part"]), *READING)
 
 _ERRORS = f"""CASE WHEN reading_time NOT BETWEEN {TIME_MIN} AND {TIME_MAX}
         AND time BETWEEN {TIME_MIN} AND {TIME_MAX}
@@ -57,9 +58,11 @@ def firsts(rows: DataFrame, losing: DataFrame) -> DataFrame:
     return rows.join(broadcast(losing), PLACE, "left_anti")
 
 
-def silver(decoded: DataFrame, known: Sequence[Correction], batch: int, read_ms: int) -> DataFrame:
+def silver(
+    decoded: DataFrame, known: Sequence[Correction], batch: Column, read_ms: int
+) -> DataFrame:
     """Return silver's rows of DECODED ones read at `read_ms`, with the times that hold."""
-    made = {"decode_error": expr(_ERRORS), "batch": lit(batch).cast("bigint")}
+    made = {"decode_error": expr(_ERRORS), "batch": batch}
     return timed(decoded, known, read_ms).withColumns(made).select(names(SILVER))
 
 
@@ -75,18 +78,32 @@ def conflicts(bronze: DataFrame, losing: DataFrame) -> DataFrame:
     )
 
 
-def decoded(bronze: pa.RecordBatch) -> pa.RecordBatch:
-    """Return bronze's rows as DECODED: without the payload, with what it says."""
-    schema = arrow_schema(DECODED)
-    payloads = bronze["payload"].to_pylist()
-    messages = zip(bronze["topic"].to_pylist(), payloads, strict=True)
-    readings = list(zip(*(decode(*message) for message in messages), strict=True))
-    digests = pa.array([sha256(each).digest()[:DIGEST_BYTES] for each in payloads], pa.binary())
-    sizes = pc.binary_length(bronze["payload"]).cast(pa.int64())
-    made = {"digest": digests, "bytes": sizes}
-    columns = [made[name] if name in made else bronze[name] for name in names(CARRIED)]
+def decoded(bronze: pa.RecordBatch, payloads: Payloads, into: Columns = DECODED) -> pa.RecordBatch:
+    """Return bronze's rows as DECODED, one a reading: without the payload, with what it says.
+
+    `into` may name further columns of theirs.
+    """
+    schema = arrow_schema(into)
+    made_here = {"part", *(name for name, _ in READING)}
+    contents = bronze["payload"].to_pylist()
+    messages = zip(
+        bronze["gateway_id"].to_pylist(), bronze["topic"].to_pylist(), contents, strict=True
+    )
+    found = [payloads.readings(*message) for message in messages]
+    readings = [each for of_message in found for each in of_message]
+    digests = pa.array([sha256(each).digest()[:DIGEST_BYTES] for each in contents], pa.binary())
+    made = {"digest": digests, "bytes": pc.binary_length(bronze["payload"]).cast(pa.int64())}
+    carried = [name for name in schema.names if name not in made_here]
+    columns = {n: made[n] if n in made else bronze[n] for n in carried}
+    parts = pa.array([part for each in found for part in range(len(each))], pa.int32())
+    if len(readings) > len(contents):
+        rows = pa.array([row for row, each in enumerate(found) for _ in each], pa.int64())
+        columns = {name: column.take(rows) for name, column in columns.items()}
+        first = pc.equal(parts, 0)
+        columns["bytes"] = pc.if_else(first, columns["bytes"], pa.scalar(None, pa.int64()))
+    columns["part"] = parts
+    values = list(zip(*readings, strict=True))
     for name, _ in READING:
         place = _FIELDS[name]
-        values = readings[place] if readings else ()
-        columns.append(pa.array(values, schema.field(name).type))
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
+        columns[name] = pa.array(values[place] if values else (), schema.field(name).type)
+    return pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema)

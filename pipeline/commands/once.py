@@ -4,6 +4,7 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -14,8 +15,7 @@ from pipeline.commands.options import (
     add_sizes,
     add_spark,
     add_tables,
-    assets_of,
-    queries_of,
+    how_of,
     with_landing,
 )
 from pipeline.operation.preflight import check_installed
@@ -62,18 +62,12 @@ def run_command(options: argparse.Namespace) -> int:
     check_installed()
     cycles.look_rarely()
     from pipeline.ledger.report import read_streams
-    from pipeline.operation.once import How, run_once
+    from pipeline.operation.once import run_once
     from pipeline.operation.progress import bars
 
     settings = with_landing(options)
     with bars() as watch:
-        how = How(
-            verify=options.verify,
-            gold=not options.no_gold,
-            assets=assets_of(options),
-            queries=queries_of(options),
-            watch=watch,
-        )
+        how = replace(how_of(options), verify=options.verify, watch=watch)
         totals = run_once(settings, partial(_open_session, settings), how)
     if totals.left:
         name, reason = next(iter(totals.left.items()))

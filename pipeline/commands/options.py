@@ -20,9 +20,8 @@ from pipeline.settings import (
 )
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from pipeline.collect.broker import Broker
+    from pipeline.operation.once import How
 
 NO_CACHE = "none"
 """The word for no cache."""
@@ -87,7 +86,9 @@ def add_sizes(parser: Any) -> None:
 
 
 def add_gold(parser: Any) -> None:
-    """Add what the gold tables are made with."""
+    """Add how payloads are read, and what the gold tables are made with."""
+    readings = "TOML that says which payloads are readings, and what is expected of them"
+    parser.add_argument("--readings", type=Path, metavar="FILE", help=readings)
     parser.add_argument("--no-gold", action="store_true", help="leave the gold tables for later")
     names = "TOML with names, places and time zones of gateways"
     parser.add_argument("--assets", type=Path, metavar="FILE", help=names)
@@ -95,22 +96,19 @@ def add_gold(parser: Any) -> None:
     parser.add_argument("--gold-sql", type=Path, metavar="DIR", help=queries)
 
 
-def assets_of(options: argparse.Namespace) -> "pa.Table | None":
-    """Return the rows of the file that `--assets` names."""
-    if options.assets is None:
-        return None
+def how_of(options: argparse.Namespace) -> "How":
+    """Return how a run is done by the options of `add_gold`, with the content of their files."""
     from pipeline.gold.assets import read_assets
-
-    return read_assets(options.assets)
-
-
-def queries_of(options: argparse.Namespace) -> dict[str, str]:
-    """Return the queries of the folder that `--gold-sql` names."""
-    if options.gold_sql is None:
-        return {}
     from pipeline.gold.queries import read_queries
+    from pipeline.operation.once import How
+    from pipeline.records.declared import NOTHING, read_declared
 
-    return read_queries(options.gold_sql)
+    return How(
+        gold=not options.no_gold,
+        assets=None if options.assets is None else read_assets(options.assets),
+        queries={} if options.gold_sql is None else read_queries(options.gold_sql),
+        declared=NOTHING if options.readings is None else read_declared(options.readings),
+    )
 
 
 def add_broker(parser: Any, *, required: bool = False) -> None:

@@ -16,8 +16,7 @@ from pipeline.commands.options import (
     add_sizes,
     add_spark,
     add_tables,
-    assets_of,
-    queries_of,
+    how_of,
     settings_of,
 )
 from pipeline.errors import BusyError, JobError, PipelineError
@@ -46,7 +45,6 @@ def run_service(options: argparse.Namespace) -> int:
     SIGTERM ends it after the batch that is under way.
     """
     check_installed()
-    from pipeline.operation.once import How
     from pipeline.operation.session import open_session
 
     if not options.every > 0:
@@ -55,12 +53,7 @@ def run_service(options: argparse.Namespace) -> int:
     stopped = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stopped.set())
     session = cache(partial(open_session, settings, service=True))
-    how = How(
-        gold=not options.no_gold,
-        assets=assets_of(options),
-        queries=queries_of(options),
-        stopping=stopped.is_set,
-    )
+    how = replace(how_of(options), stopping=stopped.is_set)
     busy = False
     while not stopped.is_set():
         begun = time.monotonic()

@@ -72,7 +72,7 @@ NODE_DAY: Columns = (
 
 NEEDED = (
     *("gateway_id", "node", "quantity", "event_date", "event_time", "epoch", "seq", "received"),
-    *("value", "lateness_ms", "resent", "bytes", "decode_error"),
+    *("value", "lateness_ms", "resent", "bytes", "decode_error", "part"),
 )
 """The columns of silver that these tables are made from."""
 
@@ -99,7 +99,8 @@ class Days(Job):
         gateways = pa.chunked_array([strings([gateway for gateway, _ in keys])])
         own = {keys[place]: self.quarantined[keys[place]] for place in bucket.of(gateways)}
         timed = rows.filter(pc.is_valid(rows["event_time"]))
-        tables = {"gateway_day": gateway_day(timed, own), "node_day": node_day(timed)}
+        messages = timed.take(integers(np.flatnonzero(numbers(timed["part"]) == 0)))
+        tables = {"gateway_day": gateway_day(messages, own), "node_day": node_day(timed)}
         for table, found in tables.items():
             for day, batch in found:
                 out.add(f"{table}/date={day}", batch)

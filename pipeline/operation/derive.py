@@ -1,7 +1,7 @@
 """What is made from silver: corrected times, completeness and gold, for what batches touched."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -14,15 +14,11 @@ from pipeline.tables.state import Commit, State, note_derived, since
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from pipeline.operation.once import How
+
 
 def derive(
-    settings: Settings,
-    state: State,
-    session: "Callable[[], SparkSession]",
-    *,
-    gold: bool,
-    assets: pa.Table | None = None,
-    queries: Mapping[str, str] | None = None,
+    settings: Settings, state: State, session: "Callable[[], SparkSession]", how: "How"
 ) -> None:
     """Bring what is made from silver up to it; a kill on the way leaves it to the next run.
 
@@ -44,10 +40,10 @@ def derive(
         state.compared = state.last
         state.corrected = tuple(sorted(corrected.union(state.corrected)))
         note_derived(settings.checkpoints, state)
-    if gold:
+    if how.gold:
         gold_tables.create(settings.tables)
         dates = _dates(settings, state)
-        if update(settings.tables, assets):
+        if update(settings.tables, how.assets):
             dates = gold_tables.all_dates(settings.tables, state.files)
         state.made = gold_tables.make(
             session,
@@ -55,8 +51,8 @@ def derive(
             dates,
             state.files,
             state.made,
-            assets=assets,
-            queries=queries,
+            assets=how.assets,
+            queries=how.queries,
         )
         state.golden, state.corrected = state.last, ()
         note_derived(settings.checkpoints, state)

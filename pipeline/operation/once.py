@@ -16,6 +16,7 @@ from pipeline.operation.derive import derive
 from pipeline.operation.full_disk import ERRORS, full_disk
 from pipeline.operation.runs import note_run
 from pipeline.operation.spark_errors import cause
+from pipeline.records.declared import NOTHING, Declared
 from pipeline.settings import Settings
 from pipeline.tables import delta, joined, on_disk, staging, state
 from pipeline.tables.damage import Doubled, damaged, doubled, last_of
@@ -65,6 +66,8 @@ class How:
     """What people call gateways, and their time zones (gold.assets.ASSETS)."""
     queries: Mapping[str, str] = field(default_factory=dict)
     """Gold tables of one's own, by name (gold.queries)."""
+    declared: Declared = NOTHING
+    """Which payloads are readings, and what is expected of them."""
     stopping: Callable[[], bool] = lambda: False
     """Asked between batches: whether the run shall end with what it has committed."""
     watch: Callable[[str, int, int], None] = lambda _step, _done, _whole: None
@@ -151,8 +154,9 @@ def _doubled(settings: Settings, session: "Callable[[], SparkSession]") -> Doubl
 
 
 def _is_behind(committed: State, how: How) -> bool:
-    """Say whether batches are in silver that are not in what is made from it."""
-    return committed.compared < committed.last or (how.gold and committed.golden < committed.last)
+    """Say whether silver has rows, or other times, that are not in what is made from it."""
+    gold = committed.golden < committed.last or bool(committed.corrected)
+    return committed.compared < committed.last or (how.gold and gold)
 
 
 def _derive(
@@ -160,7 +164,7 @@ def _derive(
 ) -> None:
     if _is_behind(committed, how) and not how.stopping():
         how.watch("ledger and gold" if how.gold else "ledger", 0, 1)
-        derive(settings, committed, session, gold=how.gold, assets=how.assets, queries=how.queries)
+        derive(settings, committed, session, how)
         how.watch("ledger and gold" if how.gold else "ledger", 1, 1)
 
 
@@ -189,7 +193,7 @@ def _run_batches(
         if how.stopping():
             return
         how.watch("landing files", sum(map(_size, done)), whole)
-        committed.add(run_batch(session, settings, batch, committed))
+        committed.add(run_batch(session, settings, batch, committed, how.declared.mapping))
         done.append(batch)
     how.watch("landing files", whole, whole)
 

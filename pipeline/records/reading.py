@@ -1,6 +1,7 @@
 """A payload as a reading: what silver says of a message beyond its key."""
 
 import math
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -54,7 +55,7 @@ def decode_slowly(topic: str, payload: bytes) -> Reading:
     if series is not None:
         body, fault = _object(payload)
         if body is not None and "value" in body:
-            return _reading(series, body, fault)
+            return reading_of(series, body, fault)
     try:
         return Reading(value_text=payload.decode("utf-8"))
     except UnicodeDecodeError as error:
@@ -106,7 +107,8 @@ def _plain_reading(series: Series, body: Body) -> Reading:
     )
 
 
-def _reading(series: Series, body: dict[str, object], fault: str) -> Reading:
+def reading_of(series: Series, body: Mapping[str, object], fault: str = "") -> Reading:
+    """Return the reading of a series that an object with a `value` is; `fault` is wrong with it."""
     node, quantity, instance = series
     errors = [fault] if fault else []
     value, value_text = _value(body["value"], errors)

@@ -1,6 +1,7 @@
 """The columns of the tables, written once; Spark gets them as DDL and Arrow as a schema."""
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 Columns = tuple[tuple[str, str], ...]
 """Pairs of a column's name and its type, in Spark's words."""
@@ -46,6 +47,7 @@ SILVER: Columns = (
     ("epoch", "string"),
     ("stream", "string"),
     ("seq", "bigint"),
+    ("part", "int"),
     ("event_time", "timestamp"),
     ("time_source", "string"),
     ("time_uncertainty_ms", "bigint"),
@@ -71,7 +73,11 @@ SILVER: Columns = (
     ("batch", "bigint"),
     ("event_date", "date"),
 )
-"""One row a key: typed, with the time that holds and where the row came from."""
+"""One row a key: typed, with the time that holds and where the row came from.
+
+A message with several readings has a row for each, `part` from 0 on (null in older tables), and its
+`bytes` in the first.
+"""
 
 ISLANDS: Columns = (
     ("gateway_id", "string"),
@@ -182,6 +188,17 @@ def names(columns: Columns) -> list[str]:
 def ddl(columns: Columns) -> str:
     """Return the columns as Spark's DDL, such as ``seq bigint, time bigint``."""
     return ", ".join(f"{name} {kind}" for name, kind in columns)
+
+
+def first_parts(rows: pa.Table) -> pa.Table:
+    """Return the first row of each of silver's messages, without the column `part`."""
+    parts, rows = rows["part"], rows.drop_columns(["part"])
+    return rows if parts.null_count == len(parts) else rows.filter(is_first(parts))
+
+
+def is_first(parts: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Say which rows are the first of their message; tables of an earlier version had no others."""
+    return pc.fill_null(pc.equal(parts, 0), fill_value=True)
 
 
 def arrow_schema(columns: Columns) -> pa.Schema:

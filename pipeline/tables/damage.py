@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from pipeline.errors import PipelineError
 from pipeline.tables import delta, on_disk
-from pipeline.tables.columns import KEY, SILVER
+from pipeline.tables.columns import KEY, SILVER, is_first
 from pipeline.tables.joined import span_of
 from pipeline.tables.state import TABLES, State, renumbered
 
@@ -48,7 +48,7 @@ def doubled(spark: "SparkSession", root: Path) -> Doubled | None:
 
     folder = root / "silver"
     found = [folder / unquote(each["path"]) for each in delta.files(folder)]
-    keys = read_files(spark, folder, found, SILVER).groupBy(*KEY).count().where("count > 1")
+    keys = read_files(spark, folder, found, SILVER).groupBy(*KEY, "part").count().where("count > 1")
     again = keys.agg(F.count("*").alias("keys"), F.min(F.struct(*KEY)).alias("first")).first()
     if again is None or not again["keys"]:
         return None
@@ -128,10 +128,13 @@ def _silver_rows(root: Path, state: State) -> Counter[int]:
 
 
 def silver_rows(root: Path, state: State) -> Counter[int]:
-    """Return silver's rows by batch, those of joined batches under the first."""
+    """Return silver's messages by batch, those of joined batches under the first."""
     rows: Counter[int] = Counter()
-    for part in delta.scan(root / "silver", ["batch"]):
-        names = renumbered(pa.chunked_array([part["batch"]]), state.batches)
+    for part in delta.scan(root / "silver", ["batch", "part"]):
+        batches = part["batch"]
+        if "part" in part.schema.names:
+            batches = batches.filter(is_first(part["part"]))
+        names = renumbered(pa.chunked_array([batches]), state.batches)
         for each in pc.value_counts(names).to_pylist():
             rows[each["values"]] += each["counts"]
     return rows

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pipeline.records.declared import NOTHING, Declared
 from pipeline.settings import BatchSize, make_settings
 
 if TYPE_CHECKING:
@@ -77,9 +78,14 @@ def run(spark: "SparkSession") -> "Run":
     from pipeline.operation.once import How, run_once
 
     def run_in(
-        data: Path, *, batch: BatchSize | None = None, verify: bool = False, gold: bool = False
+        data: Path,
+        *,
+        batch: BatchSize | None = None,
+        verify: bool = False,
+        gold: bool = False,
+        declared: Declared = NOTHING,
     ) -> "Totals":
         settings = make_settings(data / "landing", data / "tables", batch=batch)
-        return run_once(settings, lambda: spark, How(verify=verify, gold=gold))
+        return run_once(settings, lambda: spark, How(verify=verify, gold=gold, declared=declared))
 
     return run_in

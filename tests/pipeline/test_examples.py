@@ -8,6 +8,7 @@ from pathlib import Path
 from pipeline import cli
 from pipeline.ledger.completeness import OUTCOMES
 from pipeline.operation import status
+from pipeline.records.declared import read_declared
 from pipeline.settings import make_settings
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "pipeline"
@@ -42,3 +43,8 @@ def test_airflow_s_commands_are_ours() -> None:
             program, *arguments = command.split()
             assert program == "tidegate-pipeline"
             assert cli._options(arguments).command == arguments[0]
+
+
+def test_declared_readings_can_be_read() -> None:
+    zigbee, chirpstack, own = read_declared(EXAMPLES / "readings.toml").mapping
+    assert (zigbee.preset, chirpstack.preset, own.time) == ("zigbee2mqtt", "chirpstack", "at")

@@ -5,10 +5,12 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
+from pyspark.sql.functions import lit
 
 from pipeline.batches.judge import LEFT_OUT
 from pipeline.batches.silver import DECODED, conflicts, decoded, firsts, silver
 from pipeline.records import reasons
+from pipeline.records.payloads import Payloads
 from pipeline.tables.columns import BRONZE, SILVER, arrow_schema, names
 from tests.support.disk.landing_files import EPOCH, GATEWAY, TIME, reading
 
@@ -38,7 +40,7 @@ def bronze_rows(rows: Sequence[tuple[int, int | None, bytes]]) -> pa.RecordBatch
 
 
 def decoded_rows(rows: Sequence[tuple[int, int | None, bytes]]) -> pa.Table:
-    return pa.Table.from_batches([decoded(bronze_rows(rows))])
+    return pa.Table.from_batches([decoded(bronze_rows(rows), Payloads(()))])
 
 
 @pytest.mark.spark
@@ -68,7 +70,7 @@ def test_rows_that_are_left_out_go_to_the_quarantine_if_they_conflict(
 def test_silver_has_all_columns_typed(spark: "SparkSession") -> None:
     payload = reading(21.5, unit="°C", quality="good", time=TIME - 20 * 3_600_000)
     rows = [(1, 1, payload), (2, None, b"\xff")]
-    frame = silver(spark.createDataFrame(decoded_rows(rows)), [], BATCH, TIME + 86_400_000)
+    frame = silver(spark.createDataFrame(decoded_rows(rows)), [], lit(BATCH), TIME + 86_400_000)
     assert frame.columns == names(SILVER)
     first, second = sorted(frame.toArrow().to_pylist(), key=lambda found: found["seq"])
     assert first == {
@@ -76,6 +78,7 @@ def test_silver_has_all_columns_typed(spark: "SparkSession") -> None:
         "epoch": EPOCH,
         "stream": "main",
         "seq": 1,
+        "part": 0,
         "event_time": datetime(2025, 11, 20, 19, 46, 40, tzinfo=UTC),
         "time_source": "reading",
         "time_uncertainty_ms": None,
@@ -119,7 +122,7 @@ def test_decoded_fills_the_schema_without_spark() -> None:
         ],
         kinds,
     )
-    rows = decoded(batch)
+    rows = decoded(batch, Payloads(()))
     assert rows.schema == arrow_schema(DECODED)
     assert rows.column("value_text").to_pylist() == ["on", None]
-    assert decoded(batch.slice(0, 0)).num_rows == 0
+    assert decoded(batch.slice(0, 0), Payloads(())).num_rows == 0

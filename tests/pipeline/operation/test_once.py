@@ -2,7 +2,7 @@ import socket
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 
@@ -284,10 +284,10 @@ def test_a_job_that_fails_is_told_in_a_line_and_can_be_done_again(
     assert counts(run(tmp_path)) == (1, 1, 0)
 
 
-def with_a_lost_file(spark: "SparkSession", landing: Path, files: list[str], staged: Path) -> None:
+def with_a_lost_file(spark: "SparkSession", landing: Path, files: list[str], *others: Any) -> None:
     from pipeline.batches import bronze
 
-    bronze.write_landing(spark, landing, [*files, "barn/lost.jsonl"], staged)
+    bronze.write_landing(spark, landing, [*files, "barn/lost.jsonl"], *others)
 
 
 def test_java_that_ended_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,204 @@
+"""Silver's rows of some messages again, from bronze, as payloads are read now."""
+
+import shutil
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+from functools import reduce
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import unquote, urlsplit
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql.functions import col, expr, input_file_name, lit
+
+from pipeline.backtest.spark_sql import topic_matches
+from pipeline.batches.silver import DECODED, decoded, silver
+from pipeline.clock.known import corrections_for
+from pipeline.ledger import make as ledger
+from pipeline.operation.derive import derive
+from pipeline.operation.full_disk import full_disk
+from pipeline.operation.once import How, spark_errors
+from pipeline.records.declared import FleetMapping
+from pipeline.records.payloads import Payloads
+from pipeline.settings import Settings
+from pipeline.tables import cycles, delta, islands, joined, on_disk, staging, state
+from pipeline.tables.columns import BRONZE, DIGEST_BYTES, KEY, SILVER, Columns, ddl, names
+from pipeline.tables.lock import locked
+from pipeline.tables.spark_files import read_files, read_folders, write_folder
+from pipeline.tables.state import State
+
+AGAIN: Columns = (*DECODED, ("batch", dict(SILVER)["batch"]))
+"""What is written of the messages on the way; each stays in its batch."""
+PLACE = (*KEY, "landing_file", "line")
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which messages; all where nothing is named."""
+
+    gateway: str | None = None
+    topic: str | None = None
+    """A topic filter."""
+    first: date | None = None
+    last: date | None = None
+    """Event dates, both included."""
+
+
+class Done(NamedTuple):
+    """What was done."""
+
+    messages: int
+    rows: int
+    """Those of the messages in silver."""
+    dates: int
+    """Event dates that were touched."""
+
+
+def reprocess(
+    settings: Settings, open_session: Callable[[], SparkSession], chosen: Selection, how: How
+) -> Done:
+    """Read the payloads of messages again; return what was done.
+
+    Silver's files with such rows are replaced in one step. Before it the touched dates are noted,
+    so whatever is killed on the way, the next run makes gold of what silver has. A message whose
+    row in bronze was deleted stays as it is.
+    """
+    with full_disk(settings), locked(settings.checkpoints):
+        joined.resume(settings.tables, settings.checkpoints)
+        staging.clear(settings.tables)
+        staging.clear(settings.checkpoints)
+        on_disk.create(settings.tables)
+        committed = state.load(settings.checkpoints)
+        with spark_errors(settings):
+            how.watch("messages", 0, 1)
+            done = _replace(settings, open_session(), committed, chosen, how.declared.mapping)
+            how.watch("messages", 1, 1)
+            how.watch("ledger and gold", 0, 1)
+            derive(settings, committed, open_session, how)
+            how.watch("ledger and gold", 1, 1)
+    return done
+
+
+def _replace(
+    settings: Settings,
+    spark: SparkSession,
+    committed: State,
+    chosen: Selection,
+    mappings: Sequence[FleetMapping],
+) -> Done:
+    root = settings.tables
+    near, rows = _near(spark, root, chosen)
+    if not near:
+        return Done(0, 0, 0)
+    staged = staging.stage(root)
+    _write_again(spark, settings, committed, rows.where(_condition(chosen)), mappings, staged)
+    found = on_disk.read_columns(staged / "again", AGAIN, [*KEY, "part"])
+    again = read_folders(spark, staged, [staged / "again"], AGAIN)
+    epochs = pc.unique(found["epoch"])
+    corrections = corrections_for(root, islands.of_epochs(committed.islands, epochs))
+    typed = silver(again, corrections, col("batch"), int(time.time() * 1000))
+    rest = rows.join(again.select(*KEY).distinct(), list(KEY), "left_anti").select(names(SILVER))
+    write_folder(rest.unionByName(typed), staged / "silver", partition="event_date")
+    prefix = f"again-{staged.name.rpartition('-')[2]}"
+    added = delta.adopt(staged / "silver", root / "silver", prefix)
+    dates = {str(each["partition.event_date"] or "") for each in near}
+    dates |= {each.partition_values["event_date"] or "" for each in added}
+    compared = committed.compared
+    _note(settings, committed, dates, 0)
+    delta.commit(root / "silver", added, delta.removals(near, "event_date"))
+    shutil.rmtree(staged)
+    if not committed.trimmed:  # else silver lacks numbers that it had
+        committed.islands = on_disk.silver_islands(root)
+        state.fold(settings.checkpoints, committed)
+    if compared == committed.last:  # the times around gaps may be others
+        ledger.make(root, committed.islands, None)
+    _note(settings, committed, dates, compared)
+    messages = pc.sum(pc.equal(found["part"], 0)).as_py() or 0
+    return Done(messages, found.num_rows, len(dates))
+
+
+def _note(settings: Settings, committed: State, dates: set[str], compared: int) -> None:
+    """Note that gold of some dates has to be made, and how far ledgers are compared."""
+    committed.corrected = tuple(sorted(dates.union(committed.corrected)))
+    committed.compared = compared
+    state.note_derived(settings.checkpoints, committed)
+
+
+def _near(
+    spark: SparkSession, root: Path, chosen: Selection
+) -> tuple[list[dict[str, Any]], DataFrame]:
+    """Return those files of silver that have chosen rows (delta.files), and all rows of them."""
+    folder = root / "silver"
+    listed = {
+        str(folder / unquote(each["path"])): each
+        for each in delta.files(folder)
+        if each["num_records"] and _may_have(each, chosen)
+    }
+    rows = read_files(spark, folder, [Path(path) for path in listed], SILVER)
+    marked = rows.where(_condition(chosen)).select(input_file_name().alias("file")).distinct()
+    paths = [unquote(urlsplit(row.file).path) for row in marked.collect()] if listed else []
+    near = [listed[path] for path in sorted(paths)]
+    return near, read_files(spark, folder, [Path(path) for path in sorted(paths)], SILVER)
+
+
+def _may_have(file: dict[str, Any], chosen: Selection) -> bool:
+    """Say whether a file may have chosen rows, by what the log says."""
+    day, low, high = (
+        file.get(name) for name in ("partition.event_date", "min.gateway_id", "max.gateway_id")
+    )
+    gateway = chosen.gateway
+    if gateway is not None and low is not None and high is not None and not low <= gateway <= high:
+        return False
+    if day is None:
+        return chosen.first is None and chosen.last is None
+    return bool((chosen.first or day) <= day <= (chosen.last or day))
+
+
+def _condition(chosen: Selection) -> Column:
+    tests = [lit(True)]  # noqa: FBT003 - a literal of Spark's
+    if chosen.gateway is not None:
+        tests.append(col("gateway_id") == chosen.gateway)
+    if chosen.topic is not None:
+        tests.append(topic_matches(chosen.topic))
+    if chosen.first is not None:
+        tests.append(col("event_date") >= lit(chosen.first))
+    if chosen.last is not None:
+        tests.append(col("event_date") <= lit(chosen.last))
+    return reduce(lambda one, other: one & other, tests)
+
+
+def _write_again(
+    spark: SparkSession,
+    settings: Settings,
+    committed: State,
+    chosen: DataFrame,
+    mappings: Sequence[FleetMapping],
+    staged: Path,
+) -> None:
+    """Write the rows that bronze's payloads of the chosen ones give now."""
+    first = chosen.where("coalesce(part, 0) = 0")
+    batches = [row.batch for row in first.select("batch").distinct().collect()]
+    numbers = state.renumbered(pa.chunked_array([pa.array(batches, pa.int64())]), committed.batches)
+    folders = [
+        folder
+        for number in sorted(set(numbers.to_pylist()))
+        if (folder := on_disk.batch_folder(settings.tables, "bronze", number)).exists()
+    ]
+    folders.append(on_disk.batch_folder(settings.tables, "bronze", 0))
+    bronze = read_folders(spark, settings.tables / "bronze", folders, BRONZE).drop("batch")
+    # A file that changed was read again: bronze may have a place twice, with two payloads.
+    same = expr(f"substring(unhex(sha2(payload, 256)), 1, {DIGEST_BYTES}) = digest")
+    rows = bronze.join(first.select(*PLACE, "digest", "batch"), list(PLACE)).where(same)
+    messages = rows.dropDuplicates(list(KEY)).select(*names(BRONZE), "batch")
+
+    def read(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        cycles.look_rarely()
+        payloads = Payloads(mappings)
+        for part in parts:
+            yield decoded(part, payloads, AGAIN)
+
+    write_folder(messages.mapInArrow(read, ddl(AGAIN)), staged / "again")
