@@ -19,6 +19,7 @@ ASSETS: Columns = (
     ("time_zone", "string"),
 )
 """`node` is null for the gateway itself, `time_zone` for a node."""
+ASSETS_SCHEMA = arrow_schema(ASSETS)
 _KEYS = {"gateway": ("name", "place", "time_zone", "node"), "node": ("name", "place")}
 
 
@@ -37,20 +38,27 @@ def read_assets(file: Path) -> pa.Table:
             place = f"{where}.node.{node}"
             texts = _texts(_tables(of_node, _KEYS["node"], file, place), file, place)
             rows.append({"gateway_id": gateway, "node": node} | texts)
-    return pa.Table.from_pylist(rows, schema=arrow_schema(ASSETS))
+    return pa.Table.from_pylist(rows, schema=ASSETS_SCHEMA)
 
 
-def update(root: Path, assets: pa.Table | None) -> bool:
-    """Bring the table `assets` up to these, if any; say whether a day begins at another time."""
-    table = root / "assets"
+def moved(root: Path, assets: pa.Table | None) -> bool:
+    """Say whether a day begins at another time than by the table `assets`."""
     if assets is None:
         return False
+    table = root / "assets"
+    before = delta.read_all(table) if delta.exists(table) else ASSETS_SCHEMA.empty_table()
+    return zones(before) != zones(assets)
+
+
+def update(root: Path, assets: pa.Table | None) -> None:
+    """Bring the table `assets` up to these, if any."""
+    table = root / "assets"
+    if assets is None:
+        return
     delta.create(table, ASSETS)
     before = delta.read_all(table)
-    if before.equals(assets.cast(before.schema)):
-        return False
-    delta.overwrite(table, assets)
-    return zones(before) != zones(assets)
+    if not before.equals(assets.cast(before.schema)):
+        delta.overwrite(table, assets)
 
 
 def zones(assets: pa.Table) -> dict[str, str]:

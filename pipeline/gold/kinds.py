@@ -1,6 +1,7 @@
 """What a quantity's readings mean between two of them."""
 
 import re
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -33,14 +34,21 @@ def holds() -> Array:
     return np.array([HOLDS_MS[kind] for kind in KINDS], np.int64)
 
 
-def kinds_of(quantity: Coded, unit: Coded, state: Array) -> Array:
-    """Return the codes of the kinds of rows; `state` says which have a text and no number."""
+def kinds_of(quantity: Coded, unit: Coded, state: Array, own: Mapping[str, str]) -> Array:
+    """Return the codes of the kinds of rows; `state` says which have a text and no number.
+
+    `own` has kinds of quantities. A text is a state or an event whatever they are.
+    """
+    declared = [own.get(name, "") for name in quantity.values.to_pylist()]
     named = [name.lower() for name in quantity.values.to_pylist()]
     events = np.array([*(bool(_EVENTS.search(name)) for name in named), False])
     totals = np.array([*(bool(_TOTALS.search(name)) for name in named), False])
     counting = np.array([*(name in _TOTAL_UNITS for name in unit.values.to_pylist()), False])
-    return np.select(
+    of = np.array([*(KINDS.index(kind) if kind else -1 for kind in declared), -1])[quantity.codes]
+    numeric = np.isin(of, [code(SAMPLE), code(TOTAL)])
+    found = np.select(
         [events[quantity.codes], state, totals[quantity.codes] | counting[unit.codes]],
         [code(EVENT), code(STATE), code(TOTAL)],
         code(SAMPLE),
     )
+    return np.where((of >= 0) & ~(numeric & state), of, found)

@@ -3,7 +3,7 @@
 import shutil
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
@@ -15,12 +15,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col
 
 from pipeline.errors import PipelineError
-from pipeline.gold import carried, own
+from pipeline.gold import carried, expected, own
 from pipeline.gold.assets import zones
 from pipeline.gold.days import GATEWAY_DAY, NODE_DAY, Days, Quarantined
+from pipeline.gold.expected import UNEXPECTED, Unexpected
 from pipeline.gold.readings import READINGS
 from pipeline.gold.tasks import Job, SilverFile, run
 from pipeline.gold.windows import LENGTHS, LOCAL, Windows
+from pipeline.records.declared import NOTHING, Declared
 from pipeline.tables import delta, on_disk, staging
 from pipeline.tables.columns import QUARANTINE, SILVER, Columns, arrow_schema
 from pipeline.tables.quarantined import COLUMNS, marks_of, quarantined
@@ -40,6 +42,7 @@ TABLES: dict[str, Columns] = {
     **dict.fromkeys(LENGTHS, READINGS),
     "gateway_day": GATEWAY_DAY,
     "node_day": NODE_DAY,
+    expected.TABLE: UNEXPECTED,
 }
 
 TAKEN = frozenset(
@@ -82,19 +85,24 @@ def make(
     now: datetime | None = None,
     assets: pa.Table | None = None,
     queries: Mapping[str, str] | None = None,
+    declared: Declared = NOTHING,
 ) -> datetime | None:
     """Make the rows of these dates anew, each table in one step; `files` is `State.files`.
 
     What holds from a date into others is made there, too, up to `now`. `made` is when that was
     last done; returns when it was done now. With `assets` days by local time are made, too, and
-    tables of one's own by `queries` (gold.queries).
+    tables of one's own by `queries` (gold.queries). `declared` says what is expected of readings,
+    and the kinds of quantities.
     """
-    wanted = sorted({date.fromisoformat(day) for day in dates if day})
-    if not wanted:
+    touched = {date.fromisoformat(day) for day in dates if day}
+    if not touched:
         return made
     now = now or datetime.now(UTC)
     spark = open_session()
-    silver = _Silver(spark.sparkContext, root, delta.files(root / "silver"))
+    silver = _Silver(spark.sparkContext, root, delta.files(root / "silver"), declared)
+    later = expected.around(touched, 1, expected.lookback(declared.expectation))
+    wanted = sorted(touched | later.intersection(_dates(root)))
+    _make_unexpected(silver, wanted)
     before = carried.heard_from(root)
     _make_days(silver, wanted, _quarantined(root, wanted, files))
     _make_freshness(root)
@@ -141,6 +149,7 @@ class _Silver:
     context: SparkContext
     root: Path
     files: Sequence[Mapping[str, Any]]
+    declared: Declared = NOTHING
 
     def of(self, days: Collection[date]) -> list[SilverFile]:
         """Return the files of these dates."""
@@ -189,7 +198,7 @@ def _make_readings(
     """Make the readings of these days; return those of `ends` whose last values changed."""
     held = {end: carried.as_rows(carried.carried_from(silver.root, [end])) for end in ends}
     begun = _carried(silver.root, days)
-    job = Windows(begun, carried.as_ms(heard), _ms(now), tuple(days))
+    job = _windows(silver, days, days, begun, heard, now)
     silver.make(LENGTHS, days, job, days)
     now_held = {end: carried.as_rows(carried.carried_from(silver.root, [end])) for end in ends}
     return {end for end in ends if now_held[end] != held[end]}
@@ -203,8 +212,33 @@ def _make_local(
     shared = sorted({day + n * carried.DAY for day in days for n in (-1, 0, 1)})
     needed = sorted({day + n * carried.DAY for day in shared for n in (-1, 0, 1)})
     begun = _carried(silver.root, needed)
-    job = Windows(begun, carried.as_ms(heard), _ms(now), tuple(shared), zones(assets))
+    job = replace(_windows(silver, shared, needed, begun, heard, now), zones=zones(assets))
     silver.make((LOCAL,), shared, job, needed)
+
+
+def _windows(
+    silver: _Silver,
+    days: list[date],
+    read: list[date],
+    begun: pa.Table,
+    heard: carried.Heard,
+    now: datetime,
+) -> Windows:
+    found = delta.read_parts(silver.root / expected.TABLE, expected.MARKED, DATE, set(read))
+    kinds, out = dict(silver.declared.kinds), expected.left_out_of(found)
+    return Windows(begun, carried.as_ms(heard), _ms(now), tuple(days), None, kinds, out)
+
+
+def _make_unexpected(silver: _Silver, dates: list[date]) -> None:
+    """Make the readings anew that are not as expected; without expectations there are none."""
+    expectations = silver.declared.expectation
+    known = delta.files(silver.root / expected.TABLE)
+    if not expectations and not any(each["num_records"] for each in known):
+        return
+    before = expected.lookback(expectations)
+    for days in silver.portions(dates):
+        read = sorted(expected.around(days, -before, 0)) if expectations else []
+        silver.make((expected.TABLE,), days, Unexpected(expectations, tuple(days)), read)
 
 
 def _carried(root: Path, days: list[date]) -> pa.Table:

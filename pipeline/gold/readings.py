@@ -78,6 +78,7 @@ NEEDED = (
     *("value", "value_text", "unit", "quality"),
 )
 """The columns of silver that readings are made from."""
+NO_KINDS: Mapping[str, str] = {}
 _LAST_SEQ = 2**63 - 1  # a value that is carried stands behind the reading that it is of
 
 
@@ -125,14 +126,16 @@ class Readings:
         heard: Mapping[str, int],
         now_ms: int,
         calendar: Calendar,
+        kinds: Mapping[str, str] = NO_KINDS,
     ) -> Self:
         """Bring `joined` readings in order, and find how long each holds.
 
         That is until the next reading of the sensor, but at most HOLDS_MS, and for a sensor's last
-        reading at most `now_ms` and HEARD_MS after its gateway was last heard from.
+        reading at most `now_ms` and HEARD_MS after its gateway was last heard from. `kinds` are
+        those of quantities that have another one than by their names.
         """
         names = tuple(coded(rows[name]) for name in SENSOR)
-        order, sensor = _ordered(rows, names)
+        order, sensor = ordered(rows, names)
         rows, own = rows.take(integers(order)), own[order]
         names = tuple(Coded(each.codes[order], each.values) for each in names)
         time = numbers(rows["event_time"])
@@ -141,7 +144,7 @@ class Readings:
         bad = pc.starts_with(pc.utf8_lower(rows["quality"]), BAD)
         good = ~numbers(bad) & (has_value | has_text)
         unit = coded(rows["unit"])
-        kind = kinds_of(names[2], unit, has_text & ~has_value)
+        kind = kinds_of(names[2], unit, has_text & ~has_value, kinds)
         day = calendar.of(time, names[0])
         units = Units(unit.values.to_pylist())
         value = numbers(rows["value"])
@@ -173,7 +176,7 @@ def joined(silver: pa.Table, carried: pa.Table) -> tuple[pa.Table, Array]:
     return pa.concat_tables([readings, earlier]), own
 
 
-def _ordered(rows: pa.Table, names: tuple[Coded, ...]) -> tuple[Array, Array]:
+def ordered(rows: pa.Table, names: tuple[Coded, ...]) -> tuple[Array, Array]:
     """Return the places of rows by sensor and time, and the sensors' numbers in that order."""
     together = np.zeros(rows.num_rows, np.int64)
     for each in names:

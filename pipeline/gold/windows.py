@@ -1,7 +1,7 @@
 """What readings say of each window that their values touch."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, timedelta
 
 import numpy as np
@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline.gold.calendars import DAY_US, Calendar, Zoned, by_date, day_of, ordinal
+from pipeline.gold.expected import LEFT_OUT, with_left_out
 from pipeline.gold.kinds import KINDS, SAMPLE, STATE, TOTAL, code
 from pipeline.gold.readings import NEEDED, READINGS, SENSOR, Readings, joined
 from pipeline.gold.tasks import Bucket, Job
@@ -53,7 +54,7 @@ SCHEMA = arrow_schema(tuple(column for column in READINGS if column[0] != "date"
 class Windows(Job):
     """READINGS of some dates by minute, hour and day, or by the days of time zones."""
 
-    columns = NEEDED
+    columns = (*NEEDED, "part")
     keys = SENSOR
     carried: pa.Table
     """CARRIED, what holds from earlier days."""
@@ -62,16 +63,21 @@ class Windows(Job):
     now_ms: int
     dates: tuple[date, ...]
     zones: Mapping[str, str] | None = None
+    kinds: Mapping[str, str] = field(default_factory=dict)
+    """Kinds of quantities that have another one than by their names."""
+    left_out: pa.Table = field(default_factory=LEFT_OUT.empty_table)
+    """Readings that are not as expected, to be treated as bad ones."""
 
     def write(self, rows: pa.Table, bucket: Bucket, out: TaskFiles) -> None:
         """Write the rows of a bucket's sensors."""
         places = bucket.of(*(self.carried[key] for key in SENSOR))
+        rows = with_left_out(rows, self.left_out)
         both, own = joined(rows, self.carried.take(integers(places)))
         if not both.num_rows:
             return
         calendars = self._calendars(both)
         days = calendars.get(LOCAL) or Calendar()
-        readings = Readings.of(both, own, self.heard, self.now_ms, days)
+        readings = Readings.of(both, own, self.heard, self.now_ms, days, self.kinds)
         for table, calendar in calendars.items():
             minutes = table == MINUTES  # of a number a minute would say no more than the hour
             for day, batch in by_window(readings, calendar, self.dates, states_only=minutes):

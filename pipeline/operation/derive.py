@@ -25,8 +25,8 @@ def derive(
     Everything is made anew for the streams and dates that new batches touched, and put in place
     of what was there, so doing it again gives the same.
     """
+    from pipeline.gold import assets, expected
     from pipeline.gold import make as gold_tables
-    from pipeline.gold.assets import update
     from pipeline.ledger import boards
     from pipeline.ledger import make as ledger_tables
 
@@ -43,8 +43,14 @@ def derive(
     if how.gold:
         gold_tables.create(settings.tables)
         dates = _dates(settings, state)
-        if update(settings.tables, how.assets):
+        if assets.moved(settings.tables, how.assets) or expected.changed(
+            settings.tables, how.declared
+        ):
             dates = gold_tables.all_dates(settings.tables, state.files)
+            state.corrected = tuple(sorted(dates))  # for the next run, if this one is killed
+            note_derived(settings.checkpoints, state)
+        assets.update(settings.tables, how.assets)
+        expected.note(settings.tables, how.declared)
         state.made = gold_tables.make(
             session,
             settings.tables,
@@ -53,6 +59,7 @@ def derive(
             state.made,
             assets=how.assets,
             queries=how.queries,
+            declared=how.declared,
         )
         state.golden, state.corrected = state.last, ()
         note_derived(settings.checkpoints, state)

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline.errors import writing
+from pipeline.gold.expected import TABLE
 from pipeline.landing.listing import kind, list_landing
 from pipeline.ledger.completeness import OUTCOMES
 from pipeline.printable import printable
@@ -33,10 +34,12 @@ GATEWAY_METRICS = (
     ("gateway_silent", "1 if a gateway is silent for longer than it usually is.", "silent"),
     ("gateway_missing", "Numbers that a gateway calls delivered and nobody has.", "missing"),
     ("gateway_lost", "Numbers that a gateway lost.", "lost"),
+    ("gateway_unexpected", "Readings of a gateway that are not as expected.", "unexpected"),
     ("gateway_not_told", "Numbers that a gateway said nothing of yet.", "not_told"),
 )
 
 Figures = dict[str, Any]
+_NO_NAMES = pa.schema([("gateway_id", pa.string()), ("expectation", pa.string())]).empty_table()
 
 
 def read_status(settings: Settings, now: datetime | None = None) -> Figures:
@@ -56,6 +59,7 @@ def read_status(settings: Settings, now: datetime | None = None) -> Figures:
         "oldest_waiting_seconds": _age(min((m.mtime for m in waiting.values()), default=None), now),
         "landing_files_left": len(listing.left),
         "left": listing.left,
+        "unexpected": _sums(_unexpected(root), "expectation"),
         "numbers": _numbers(root),
         "late_rows": _late(root),
         "gateways": _gateways(root, now),
@@ -71,6 +75,10 @@ def as_text(figures: Figures) -> str:
     """Return the figures as lines for a person."""
     lines = [f"{name:<24}{count:>16,} rows" for name, count in figures["rows"].items()]
     lines += [f"  {reason:<22}{count:>16,}" for reason, count in figures["reasons"].items()]
+    found = figures["unexpected"]
+    if found:
+        lines.append(f"{'not as expected':<24}{sum(found.values()):>16,} readings")
+    lines += [f"  {expectation:<22}{count:>16,}" for expectation, count in found.items()]
     oldest = figures["oldest_waiting_seconds"]
     since = "" if oldest is None else f", the oldest for {oldest:,.0f} s"
     lines.append(f"{'waiting in landing':<24}{figures['landing_files_waiting']:>16,} files{since}")
@@ -125,6 +133,8 @@ def as_prometheus(figures: Figures) -> str:
 
     metric("rows", "Rows by table.", figures["rows"], "table")
     metric("quarantined_rows", "Rows of the quarantine by reason.", figures["reasons"], "reason")
+    found = figures["unexpected"]
+    metric("unexpected_readings", "Readings that are not as expected.", found, "expectation")
     metric("numbers", "Numbers that gateways gave, by outcome.", figures["numbers"], "outcome")
     sizes = {table: size["bytes"] for table, size in figures["tables"].items()}
     metric("table_bytes", "Bytes by table.", sizes, "table")
@@ -155,6 +165,19 @@ def as_prometheus(figures: Figures) -> str:
         rate = {"": rates["last_run_rows_per_second"]}
         metric("last_run_rows_per_second", "Rows a second of the last run.", rate)
     return "\n".join(lines) + "\n"
+
+
+def _unexpected(root: Path) -> pa.Table:
+    """Return how many readings are not as expected, by gateway and expectation."""
+    names = ["gateway_id", "expectation"]
+    table = root / TABLE
+    rows = delta.read(table, names) if delta.exists(table) else _NO_NAMES
+    return rows.group_by(names).aggregate([([], "count_all")])
+
+
+def _sums(counts: pa.Table, name: str) -> dict[str, int]:
+    found = counts.group_by(name).aggregate([("count_all", "sum")]).sort_by(name)
+    return dict(zip(found[name].to_pylist(), found["count_all_sum"].to_pylist(), strict=True))
 
 
 def _numbers(root: Path) -> dict[str, int]:
@@ -195,6 +218,7 @@ def _by_gateway(root: Path, now: datetime) -> dict[str, Figures]:
     """
     newest, habits = _newest(root), _habits(root)
     numbers = _numbers_by_gateway(root)
+    unexpected = _sums(_unexpected(root), "gateway_id")
     found = {}
     for gateway in sorted(newest.keys() | numbers.keys()):
         lag = None
@@ -207,6 +231,7 @@ def _by_gateway(root: Path, now: datetime) -> dict[str, Figures]:
             "usual_silence_seconds": usual,
             "silent": None if lag is None or bound is None else lag > bound,
             **numbers.get(gateway, dict.fromkeys(LACKING, 0)),
+            "unexpected": unexpected.get(gateway, 0),
         }
     return found
 

@@ -19,7 +19,8 @@ LIMIT = 1e300
 STUCK_MAX = 31 * 86_400
 """Seconds that a value may be the same at most: so far back are rows read to know that."""
 MARK, QUARANTINE = "mark", "quarantine"
-KINDS = tuple(kind.value for kind in Kind)
+KINDS = tuple(kind.value for kind in Kind if kind is not Kind.STATE)
+"""Kinds that numbers may have; texts and booleans are states, or events."""
 
 
 @dataclass(frozen=True, kw_only=True)

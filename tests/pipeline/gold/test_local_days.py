@@ -11,7 +11,7 @@ import pytest
 
 from pipeline.cli import main
 from pipeline.errors import PipelineError
-from pipeline.gold.assets import read_assets, update
+from pipeline.gold.assets import moved, read_assets, update
 from pipeline.tables import delta
 from tests.support.disk.landing_files import put_records, reading, record
 from tests.support.pipeline_tables import table_rows
@@ -87,15 +87,18 @@ def test_assets_are_a_table(tmp_path: Path) -> None:
     example = Path(__file__).parents[3] / "examples" / "pipeline" / "assets.toml"
     assets = read_assets(example)
     assert [row["node"] for row in assets.to_pylist()] == [None, "n1"]
-    assert update(tmp_path, assets)
-    assert not update(tmp_path, assets)
-    assert not update(tmp_path, None)
+    assert moved(tmp_path, assets)
+    update(tmp_path, assets)
+    assert not moved(tmp_path, assets)
+    assert not moved(tmp_path, None)
+    update(tmp_path, None)
     other = tmp_path / "other.toml"
     other.write_text(example.read_text().replace("Cow barn", "Barn"))
-    assert not update(tmp_path, read_assets(other))
+    assert not moved(tmp_path, read_assets(other))
+    update(tmp_path, read_assets(other))
     assert delta.read_all(tmp_path / "assets")["name"].to_pylist() == ["Barn", "Milk tank"]
     other.write_text(example.read_text().replace("Europe/Berlin", "Asia/Tokyo"))
-    assert update(tmp_path, read_assets(other))
+    assert moved(tmp_path, read_assets(other))
 
 
 WRONG = {
