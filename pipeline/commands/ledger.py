@@ -59,6 +59,7 @@ def _recall(options: argparse.Namespace, gaps: list[dict[str, Any]]) -> None:
     """Ask for what is missing, and say what comes; the next run reads it."""
     from pipeline.collect.recall import Recall, Wanted
     from pipeline.ledger.completeness import MISSING, NOT_TOLD
+    from pipeline.operation.progress import bars
 
     if options.broker is None:
         raise PipelineError("--recall needs --broker, or `broker` in [ledger] of the configuration")
@@ -68,8 +69,12 @@ def _recall(options: argparse.Namespace, gaps: list[dict[str, Any]]) -> None:
         for gap in gaps
         if gap["outcome"] in asked
     ]
-    done = Recall(broker_of(options), wanted, _say).run(options.wait)
-    _say(f"asked for {len(wanted):,} ranges: {done.messages:,} messages are on their way")
+    with bars() as watch:
+        done = Recall(broker_of(options), wanted, _say, watch).run(options.wait)
+    _say(
+        f"asked for {len(wanted):,} ranges: {done.messages:,} messages are on their way, "
+        f"{done.arrived:,} arrived"
+    )
 
 
 def _say(line: str) -> None:

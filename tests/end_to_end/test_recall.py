@@ -11,6 +11,10 @@ from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
 
 from gateway.mqtt.packets import PubAck, Publish
 from gateway.mqtt.properties import Properties
+from pipeline.cli import main
+from pipeline.ledger.completeness import OUTCOMES
+from pipeline.tables import delta, on_disk
+from pipeline.tables.columns import GAPS, STREAMS
 from tests.support.fleet.fleet_collector import FleetCollector, Received
 from tests.support.nodes.sensor_client import SensorClient
 from tests.support.processes.gateway_process import GatewayProcess
@@ -103,6 +107,26 @@ def test_a_client_asks_and_filtered_messages_come_under_their_numbers(
     assert numbers(collector.data[before:]) == [(value, value, "1") for value in range(4, 9)]
     assert (code, accepted) == (0, {"id": "case-7", "state": "accepted"})
     assert (done["id"], done["state"], done["messages"]) == ("case-7", "done", 5)
+
+
+@pytest.mark.usefixtures("measured")
+def test_the_pipeline_asks_for_what_is_missing_and_watches_it_arrive(
+    gateway: GatewayProcess, collector: FleetCollector, fleet: Mosquitto, tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    tables, before = tmp_path / "tables", len(collector.data)
+    on_disk.create(tables)
+    epoch, stream, number = collector.data[0].name
+    lost: dict[str, object] = {"gateway": "barn", "epoch": epoch, "stream": stream}
+    counts = dict.fromkeys(OUTCOMES, 0) | {"missing": 2, "emitted": 10}
+    delta.append(tables / "streams", STREAMS, [{**lost, **counts}])
+    gap = lost | {"first": number, "last": number + 1, "outcome": "missing", "cause": ""}
+    delta.append(tables / "gaps", GAPS, [gap])
+    broker = f"mqtt://127.0.0.1:{fleet.port}"
+    assert main(["ledger", "--tables", str(tables), "--recall", "--broker", broker]) == 3
+    told = capsys.readouterr().err
+    assert "asked for 1 ranges: 2 messages are on their way, 2 arrived" in told
+    until(lambda: len(collector.data) == before + 2, "two arrive again", gateway.log)
 
 
 @pytest.mark.usefixtures("measured")

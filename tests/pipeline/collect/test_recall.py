@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from paho.mqtt.client import Client, MQTTMessage
 from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
+from paho.mqtt.packettypes import PacketTypes
+from paho.mqtt.properties import Properties
 
 from pipeline.cli import main
 from pipeline.collect.broker import Broker
@@ -49,8 +51,16 @@ class Gateways:
         assert (request["epoch"], request["stream"]) == (EPOCH, "main")
         self.asked.append((gateway, request["first"], request["last"]))
         for answer in self._answers(gateway, request):
+            for number in range(answer.get("messages", 0)):
+                seq = f"{EPOCH}.main.{request['first'] + number}"
+                self._send(f"tidegate/{gateway}/data/sensors/n1/t", seq)
             body = json.dumps(answer | {"id": request["id"]})
             self._client.publish(f"tidegate/{gateway}/recall", body, qos=1)
+
+    def _send(self, topic: str, seq: str) -> None:
+        properties = Properties(PacketTypes.PUBLISH)  # type: ignore[no-untyped-call]  # not annotated
+        properties.UserProperty = [("seq", seq), ("time", "5"), ("was", "10")]
+        self._client.publish(topic, b"1", qos=1, properties=properties)
 
     def _answers(self, gateway: str, request: dict[str, Any]) -> Iterator[dict[str, Any]]:
         if gateway == "mill":
@@ -89,7 +99,7 @@ def test_gateways_are_asked_range_by_range(broker: Mosquitto) -> None:
         gateways.close()
     of_barn = [(first, last) for gateway, first, last in gateways.asked if gateway == "barn"]
     assert of_barn == [(4, 10), (7, 10), (10, 10), (90, 90)]
-    assert done.messages == 7
+    assert (done.messages, done.arrived) == (7, 7)
     assert sorted(done.failed) == [
         f"barn/{EPOCH}/main numbers 90 to 90: the gateway's history has none of them",
         f"mill/{EPOCH}/main numbers 1 to 1: the gateway refuses: there is no history",
@@ -121,7 +131,7 @@ def test_the_command_asks_for_what_is_missing(
     shown = capsys.readouterr()
     assert gateways.asked == [("barn", 4, 5)]
     assert json.loads(shown.out)["complete"] is False
-    assert "asked for 1 ranges: 2 messages are on their way" in shown.err
+    assert "asked for 1 ranges: 2 messages are on their way, 2 arrived" in shown.err
 
 
 def test_a_broker_that_is_not_there_or_refuses_is_told(tmp_path: Path) -> None:
