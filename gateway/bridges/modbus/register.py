@@ -32,6 +32,12 @@ FLOATS_MAX = 1e9
 
 OPTIONS_MAX = 64
 
+SCALE_MAX = 100
+"""Registers from a value to that with its scale: both are in one request."""
+
+SCALES = 10
+"""Largest power of ten of a scale; SunSpec's marker of no scale is far beyond it."""
+
 REGISTERS_MAX = 1_000
 """Entries of one bridge."""
 
@@ -70,6 +76,12 @@ class Register:
     )
     scale: float = key(number(-1e12, 1e12), "value = raw x scale + offset", 1.0)
     offset: float = key(number(-1e12, 1e12), "see `scale`", 0.0)
+    scale_address: int | None = key(
+        whole_number(0, 65_535),
+        "address of a register behind it with the power of ten that scales the raw number, as in"
+        " SunSpec",
+        None,
+    )
     unit: str | None = key(text, "unit of the reading", None)
     node: str | None = key(bridge_name, "node of the reading; the bridge's name", None)
     invalid: tuple[float, ...] | str = key(
@@ -121,10 +133,19 @@ class Register:
             yield name, getattr(self, name), problem
         if self.is_bit and self.options:
             yield "options", dict(self.options), "a coil is on or off"
+        if self.scale_address is not None:
+            yield from self._mistakes_of_scale(self.scale_address - self.address)
         if self.scale and not self.is_bit:
             yield from self._mistakes_of_limits()
         if self.address + self.size > 65_536:
             yield "address", self.address, f"{self.type} does not end at 65535 or before"
+
+    def _mistakes_of_scale(self, distance: int) -> Iterator[Mistake]:
+        if self.is_bit or self.is_written:
+            yield "scale_address", self.scale_address, "only for registers that are not written"
+        elif not self._own_size <= distance <= SCALE_MAX:
+            problem = f"a register behind the value, at most {SCALE_MAX} from it"
+            yield "scale_address", self.scale_address, problem
 
     def _mistakes_of_limits(self) -> Iterator[Mistake]:
         if self.least > self.most:
@@ -197,7 +218,13 @@ class Register:
 
     @property
     def size(self) -> int:
-        """Number of registers or bits."""
+        """Number of registers or bits, up to that with the scale."""
+        if self.scale_address is not None:
+            return max(self.scale_address + 1 - self.address, self._own_size)
+        return self._own_size
+
+    @property
+    def _own_size(self) -> int:
         return 1 if self.is_bit else struct.calcsize(f">{LAYOUTS[self.type]}") // 2
 
     def value(self, words: Sequence[int]) -> Value:
@@ -207,19 +234,28 @@ class Register:
         raw: float = struct.unpack(f">{LAYOUTS[self.type]}", self._packed(words))[0]
         if self.type == "float32":
             raw = shortest(raw)
+        if self.scale_address is not None:
+            raw = round(raw * 10.0 ** self._exponent(words), 9)
         plain = self.scale == 1.0 and self.offset == 0.0
         value = raw if plain else round(raw * self.scale + self.offset, 9)
         return next((name for name, each in self.options if each == value), value)
 
     def is_invalid(self, words: Sequence[int]) -> bool:
         """Return whether these registers are a marker of no value."""
+        if self.scale_address is not None and not -SCALES <= self._exponent(words) <= SCALES:
+            return True
         if self.is_bit or not self.invalid:
             return False
         return is_marker(self.invalid, LAYOUTS[self.type], self._packed(words))
 
+    def _exponent(self, words: Sequence[int]) -> int:
+        """Return the power of ten behind the value, a signed number."""
+        return (words[self.size - 1] ^ 0x8000) - 0x8000
+
     def _packed(self, words: Sequence[int]) -> bytes:
-        """Return the bytes of registers in big-endian order."""
-        ordered = words if self.word_order == "big" else words[::-1]
+        """Return the bytes of the value in big-endian order."""
+        own = words[: self._own_size]
+        ordered = own if self.word_order == "big" else own[::-1]
         return struct.pack(f">{len(ordered)}H", *ordered)
 
     def words(self, value: float) -> list[int]:
@@ -230,7 +266,7 @@ class Register:
             packed = struct.pack(f">{layout}", raw if layout in "fd" else round(raw))
         except (struct.error, OverflowError, ValueError):
             raise ValueError(f"{value} does not fit {self.type}") from None
-        words = list(struct.unpack(f">{self.size}H", packed))
+        words = list(struct.unpack(f">{self._own_size}H", packed))
         return words if self.word_order == "big" else words[::-1]
 
 

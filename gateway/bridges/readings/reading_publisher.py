@@ -225,6 +225,9 @@ FELL = "fell"
 JUMPED = "jumped"
 """A total that rose by more than is possible between two readings."""
 
+PERIODS = ("today", "day", "week", "month", "year")
+"""Instances of totals that begin at 0 again."""
+
 CHECKED_SERIES_MAX = 10_000
 """Series whose last value is stored; of others falls and jumps are not noticed."""
 
@@ -258,5 +261,5 @@ class Plausibility:
         if time or len(self._last) < CHECKED_SERIES_MAX:
             self._last[reading.topic] = (reading.time, value)
         if value < before:
-            return FELL
+            return "" if reading.instance in PERIODS else FELL
         return JUMPED if value - before > quantity.jump else ""

@@ -1,5 +1,6 @@
 """Maps of devices: those that come along are whole, and a bus takes them by name or path."""
 
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -38,7 +39,8 @@ def test_a_map_that_comes_along(name: str) -> None:
         known = base_quantity(each.quantity)
         assert known is not None, each.quantity
         assert each.unit in known.units, each
-    addresses = sorted((each.address, each.address + each.size) for each in found.register)
+    own = (replace(each, scale_address=None) for each in found.register)
+    addresses = sorted((each.address, each.address + each.size) for each in own)
     ends = pairwise(addresses)
     assert all(end <= start for (_, end), (start, _) in ends), "no two overlap"
 
@@ -92,6 +94,20 @@ def test_maps_that_are_none(
     (tmp_path / "broken.toml").write_text('title = "x"\nsource = "y"\n[[register]]\naddress = 1\n')
     _, mistakes = settings(tables)
     assert reason in mistakes
+
+
+def test_sunspec_scales_by_registers_behind_the_values() -> None:
+    """A night and a day of an inverter; its own example: 2,315 with -1 is 231.5 V."""
+    found = read_map(MAPS / "sunspec.toml").register
+    (device,) = plan(found)
+    assert [each.count for each in device.requests] == [5, 28], "each scale with its values"
+    by_name = {f"{each.quantity}/{each.instance}": each for each in found}
+    assert by_name["voltage/l1"].value([2315, 2320, 2309, 0xFFFF]) == 231.5
+    assert by_name["power/None"].value([0xFFF6, 2]) == -1000
+    assert by_name["energy/None"].value([1, 0, 0]) == 65_536
+    assert by_name["power/None"].is_invalid([0x8000, 0])
+    assert by_name["power/None"].is_invalid([10, 0x8000])
+    assert not by_name["power/None"].is_invalid([10, 0xFFFE])
 
 
 def test_an_inverter_at_night_has_no_values() -> None:

@@ -132,6 +132,12 @@ MISTAKES: list[tuple[Any, str]] = [
     ([{"address": 1, "quantity": "x", "typ": "int32"}], "typ.*did you mean type"),
     ([{"address": 1, "quantity": "x", "invalid": "none"}], "invalid.*a list of numbers"),
     ([{"address": 1, "quantity": "a/b"}], "quantity.*1 to 64 characters"),
+    ([{"address": 5, "quantity": "x", "scale_address": 5}], "scale_address.*behind the value"),
+    ([{"address": 5, "quantity": "x", "scale_address": 999}], "scale_address.*at most 100"),
+    (
+        [{"address": 5, "quantity": "x", "scale_address": 6, "writable": True}],
+        "scale_address.*are not written",
+    ),
 ]
 
 

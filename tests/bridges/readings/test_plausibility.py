@@ -42,6 +42,7 @@ def test_totals_that_fall_or_jump() -> None:
         assert judged(time, value) == expected, (time, value)
     assert judged(8, 300, "Wh") == ""
     assert judged(8, 5, instance="t2") == "", "another series"
+    assert [judged(9, value, instance="today") for value in (5, 0)] == ["", ""], "a new day"
 
 
 def test_what_is_wrong_is_published_marked_counted_and_told_once(
