@@ -9,12 +9,15 @@ from typing import Any
 from gateway.salvage.form import tables_of
 from gateway.salvage.insert import Insert
 from gateway.salvage.layouts import Layout, layout_of
-from gateway.salvage.salvage import DERIVED, Salvage
+from gateway.salvage.salvage import DERIVED, RULE_EPOCHS, Salvage
 
 NOT_COPIED = frozenset(
-    {*DERIVED, "history", "history_rules", "history_subscriptions", "meta", "outbox_steps"}
+    {*DERIVED, "history", "history_rules", "history_subscriptions", "outbox_steps"}
 )
 """Tables that only describe their own database, or whose order cannot be restored."""
+
+OWN_NAMES = ("starts", "history", "rule_epochs", "outbox_", "board/", "clock", "uplink_session")
+"""Beginnings of names in `meta` that only describe their own database or its last session."""
 
 REFERS = {
     ("session", "id"): "session",
@@ -66,6 +69,7 @@ class BringIn:
                 if name not in NOT_COPIED:
                     self._bring(layout_of(self._source, name), layout_of(self._target, name))
             self._target.execute("DELETE FROM outbox_totals")  # the rows are counted again
+            self._target.execute(RULE_EPOCHS)
             self._target.execute("COMMIT")
         except BaseException:
             if self._target.in_transaction:
@@ -95,6 +99,8 @@ class BringIn:
             self.result.dropped[old.name] = not_copied
 
     def _stays_out(self, table: str, row: dict[str, object]) -> bool:
+        if table == "meta":
+            return str(row["name"]).startswith(OWN_NAMES)
         if table == "message":
             return row["id"] not in self._messages
         if table == "retained":

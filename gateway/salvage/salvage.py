@@ -112,6 +112,13 @@ BOUNDS = {"history": HISTORY_BYTES}
 LAST = ("history_rules", "history")
 """Tables that are copied last, in case the disk's space is short."""
 
+RULE_EPOCHS = (
+    "INSERT INTO meta (name, value) SELECT 'rule_epochs', max(epoch) FROM rules"
+    " WHERE true HAVING max(epoch) > 0"
+    " ON CONFLICT DO UPDATE SET value = max(value, excluded.value)"
+)
+"""Raises the last rule epoch to that of the rules, so that none is given twice."""
+
 DERIVED = ("outbox_totals",)
 """Tables that can be rebuilt from others if they are empty."""
 
@@ -386,11 +393,7 @@ def _mend(target: sqlite3.Connection, result: Salvage) -> None:
     """Mark as incomplete what is incomplete."""
     if result.lost_pages or "rule_memory" in result.lost:
         target.execute("UPDATE rules SET complete = 0")
-    target.execute(
-        "INSERT INTO meta (name, value) SELECT 'rule_epochs', max(epoch) FROM rules"
-        " WHERE true HAVING max(epoch) > 0"
-        " ON CONFLICT DO UPDATE SET value = max(value, excluded.value)"
-    )
+    target.execute(RULE_EPOCHS)
 
 
 def _note(counts: dict[str, int], name: str, count: int) -> None:

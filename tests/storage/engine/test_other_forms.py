@@ -388,6 +388,11 @@ async def test_what_could_not_be_read_is_tried_again_and_added(
     assert (database.set_aside, database.unread) == (None, [aside])
     assert f"nothing of {aside} could be read" in caplog.text
     shutil.copyfile(written, aside)  # the disk gives it again
+    names = ["uplink_paused", "series/a", "starts", "history_keep", "board/x", "uplink_session"]
+    with closing(sqlite3.connect(aside)) as connection, connection:
+        statement = "INSERT OR REPLACE INTO meta (name, value) VALUES (?, 77)"
+        connection.executemany(statement, [(name,) for name in names])
+        connection.execute("UPDATE rules SET epoch = 1000 WHERE epoch = 1")
     before = rows_of(written)
     store = await open_store(tmp_path)
     assert (store.database.unread, store.outbox.rows) == ([], ROWS)
@@ -396,6 +401,9 @@ async def test_what_could_not_be_read_is_tried_again_and_added(
     after = rows_of(path)
     assert {row[1] for row in after["session"]} == {row[1] for row in before["session"]}
     assert (1, "client-3", 60) in {row[:3] for row in after["session"]}
+    # a pause and labels belong to the gateway, a number of starts to its database
+    assert {row[0] for row in after["meta"] if row[1] == 77} == {"uplink_paused", "series/a"}
+    assert ("rule_epochs", max(row[0] for row in after["rules"])) in after["meta"]
     assert len(after["retained"]) == len(before["retained"])
     assert len(after["delivery"]) == len(before["delivery"]) - 1
     assert len(after["message"]) == len(before["message"]) - 1
