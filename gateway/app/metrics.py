@@ -9,6 +9,7 @@ from gateway.app.bridges import Bridges
 from gateway.app.parts import Run
 from gateway.config.configuration import Configuration
 from gateway.settings.metrics import MetricsSettings
+from gateway.settings.uplinks import rules_of
 from gateway.storage.engine.writer import Writer
 from gateway.telemetry.sys_topics import SysTopics
 
@@ -95,7 +96,7 @@ def metrics_pages(
     from gateway.telemetry.certificates import certificate_metrics
     from gateway.telemetry.health import Heartbeat, trouble
     from gateway.telemetry.http_server import Page
-    from gateway.telemetry.metrics import CONTENT_TYPE, exposition
+    from gateway.telemetry.metrics import CONTENT_TYPE, alarm_metrics, exposition, rule_metrics
     from gateway.telemetry.process_metrics import process_metrics
 
     heartbeat = Heartbeat()
@@ -106,6 +107,8 @@ def metrics_pages(
         sys_topics.update()
         text = exposition(run.counters.values, bridges.figures())
         text += process_metrics() + certificate_metrics(certificate_files(run.configuration))
+        text += alarm_metrics(run.alarm.states)
+        text += rule_metrics([each.rule for each in rules_of(run.configuration.uplinks)])
         return Page(text, content_type=CONTENT_TYPE)
 
     def health() -> Page:

@@ -27,10 +27,14 @@ class Alarms:
         self._event = event
         self._earlier = earlier  # of the previous run: its texts are more precise
         self._waiting: dict[str, str] = {}
+        self.states: dict[str, bool] = {}
+        """Whether each alarm of this run is raised now."""
         self._publish: Callable[[str, str], None] | None = None
 
     def __call__(self, name: str, text: str) -> None:
         """Raise the alarm `name`; an empty text ends it."""
+        if text or name in self.states:
+            self.states[name] = bool(text)
         if text:
             self._event.begins("alarm", name, text)
         else:
@@ -44,6 +48,7 @@ class Alarms:
         """Publish alarms from now on, those that wait first."""
         self._publish = publish
         for name, text in (self._waiting | self._earlier).items():
+            self.states[name] = bool(text)
             publish(name, text)
 
 

@@ -1,9 +1,10 @@
 """The gateway's figures in Prometheus' text exposition format, version 0.0.4."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 
+from gateway.settings.uplink import RuleSettings
 from gateway.telemetry.figure import Figure, Kind
 from gateway.telemetry.own_metrics import BROKER_FIGURES, OWN_FIGURES
 
@@ -12,6 +13,10 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 INFO = Figure("tidegate/info", Kind.GAUGE, "Always 1; its labels say who this is.")
 INFO_LABELS = ("id", "version", "epoch", "build", "commit")
 """Text figures below `tidegate/gateway/`, shown as labels."""
+
+ALARM = Figure("tidegate/alarm", Kind.GAUGE, "1 while the alarm is raised, 0 after its end.")
+
+RULE = Figure("tidegate/rule/info", Kind.GAUGE, "Always 1; its labels say which rule this is.")
 
 FIGURES = (*BROKER_FIGURES, *OWN_FIGURES)
 
@@ -67,6 +72,26 @@ def _find(table: Table, name: str) -> tuple[Figure, Labels] | None:
         if match is not None:
             return figure, match.groupdict()
     return None
+
+
+def alarm_metrics(states: Mapping[str, bool]) -> str:
+    """Return the alarms by name, with whether each is raised."""
+    return _text(ALARM, [({"alarm": name}, int(raised)) for name, raised in states.items()])
+
+
+def rule_metrics(rules: Sequence[RuleSettings]) -> str:
+    """Return the topic filter, `where` and stream of each uplink rule, by its place."""
+    return _text(
+        RULE,
+        [
+            ({"rule": str(n), "topic": r.topic, "where": r.where or "", "stream": r.stream}, 1)
+            for n, r in enumerate(rules)
+        ],
+    )
+
+
+def _text(figure: Figure, readings: list[Reading]) -> str:
+    return "".join(f"{line}\n" for line in family(figure, readings))
 
 
 def _info(values: Mapping[str, Value]) -> Labels:

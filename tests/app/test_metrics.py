@@ -75,6 +75,12 @@ async def test_another_program_reads_every_number(asked: Asked) -> None:
     assert families["tidegate_info"].samples[0].labels["id"] == "barn"
     samples = {sample.name: sample for one in families.values() for sample in one.samples}
     assert samples["tidegate_rule_evaluated_total"].labels == {"rule": "0"}
+    assert samples["tidegate_rule_info"].labels == {
+        "rule": "0",
+        "topic": "sensors/#",
+        "where": "payload.value > 20",
+        "stream": "main",
+    }
     assert samples["tidegate_clients_connected"].value == 0
     assert samples["tidegate_retained_messages"].value > 0
     numbers = [
@@ -82,6 +88,14 @@ async def test_another_program_reads_every_number(asked: Asked) -> None:
     ]
     assert len(numbers) > 50
     assert sum(len(one.samples) for one in families.values()) >= len(numbers)
+
+
+async def test_alarms_are_shown_while_they_last_and_after(asked: Asked) -> None:
+    alarm = asked.gateway.alarm
+    for text, shown in (("", ""), ("it leaks", "1"), ("", "0")):
+        alarm("x", text)
+        _, _, page = await asked.get("/metrics")
+        assert (f'\ntidegate_alarm{{alarm="x"}} {shown}\n' in page) == bool(shown)
 
 
 async def test_figures_are_those_of_the_moment(asked: Asked) -> None:

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from gateway.telemetry.certificates import NOT_AFTER
-from gateway.telemetry.metrics import FIGURES, INFO, exposition
+from gateway.telemetry.metrics import ALARM, FIGURES, INFO, RULE, exposition
 from gateway.telemetry.process_metrics import process_metrics
 from tests.support.broker.sys_topics import documented
 from tests.support.requirements import PROMTOOL
 
 FOLDER = Path(__file__).parents[2] / "examples/observe"
 NAME = re.compile(r"\b(?:tidegate|process)_\w+")
-KNOWN = {figure.metric for figure in (*FIGURES, INFO, NOT_AFTER)} | set(
+KNOWN = {figure.metric for figure in (*FIGURES, INFO, NOT_AFTER, ALARM, RULE)} | set(
     re.findall(r"^# TYPE (\w+)", process_metrics(), re.MULTILINE)
 )
 
