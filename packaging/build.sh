@@ -1,5 +1,6 @@
 #!/bin/sh
 # Builds the files of a release into dist/, from the last commit. Two builds of a commit are the same bytes.
+# The version is that of the commit's tag, such as v0.1.0. Without a tag it ends with .dev and the commit.
 #
 #   packaging/build.sh wheel       the wheel of plain Python, and the source distribution
 #   packaging/build.sh compiled    the wheel with the compiled modules, for this machine and Python
@@ -31,6 +32,10 @@ fail() {
 checkout() {
     git clone --quiet --no-hardlinks "$ROOT" "$WORK/tidegate"
     ROOT=$WORK/tidegate
+    release=$(git -C "$ROOT" describe --exact-match --tags --match 'v*' 2>/dev/null || true)
+    if [ -n "$release" ] && grep -q '^Maintainer: .*\.invalid>' "$ROOT/packaging/deb/control"; then
+        fail "$release has no maintainer: put a name and an address into packaging/deb/control, commit, and tag that"
+    fi
     mkdir -p "$DIST"
 }
 
