@@ -329,7 +329,6 @@ def test_auto_fails_where_the_compiler_refuses_a_module(
     ("pxd", "cython", "complaint"),
     [
         ("this is no declaration\n", "require", "this is no declaration"),
-        ("this is no declaration\n", "auto", "this is no declaration"),
         ("this is no declaration\n", "", "this is no declaration"),
         ("cpdef long twice(long value, long by)\n", "auto", "twice"),
         (None, "require", "there is no .pxd file to compile"),

@@ -16,7 +16,7 @@ from tests.support.waiting import until
 
 pytestmark = pytest.mark.mosquitto
 
-MESSAGES = 5_000
+MESSAGES = 1_000
 
 CONFIG = """
 [gateway]
@@ -102,7 +102,9 @@ def test_killed_in_the_middle_of_a_drain_nothing_acknowledged_is_lost(
     collector = FleetCollector(fleet.port)
     fleet.save()
     fleet.kill()
-    gateway.configure(CONFIG.format(port=fleet.port, more="backlog_messages_per_second = 100"))
+    gateway.configure(
+        CONFIG.format(port=fleet.port, more="backlog_messages_per_second = 100\nwindow = 100")
+    )
     gateway.start()
     sensor = SensorClient(gateway.port, "sensors/n1/count")
     sensor.publish(MESSAGES)

@@ -20,7 +20,7 @@ from tests.support.ports import free_port
 from tests.support.processes.gateway_process import GatewayProcess
 from tests.support.waiting import until
 
-SCALE = float(os.environ.get("TIDEGATE_HOSTILE", "0.05"))
+SCALE = float(os.environ.get("TIDEGATE_HOSTILE", "0.02"))
 
 LIMIT = 64 if SCALE < 1 else 256
 """MiB that clients may make the gateway hold."""

@@ -19,6 +19,12 @@ from tests.support.places import Open
 from tests.support.raw_client import RawClient
 
 
+@pytest.fixture(params=("tcp", "wss", "unix"))
+def kind(request: pytest.FixtureRequest) -> str:
+    """Give kinds of places that have each way to the broker between them."""
+    return str(request.param)
+
+
 @pytest.mark.uncovered
 async def test_connect_is_awaited_no_longer_than_connect_timeout(open_at: Open) -> None:
     clock = ManualClock()

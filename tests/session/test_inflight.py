@@ -2,7 +2,6 @@ import tracemalloc
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
@@ -123,7 +122,6 @@ class InflightAgainstList(RuleBasedStateMachine):
         assert inflight.has_capacity == (size and len(self.sent) - len(self.resend) < self.limit)
 
 
-InflightAgainstList.TestCase.settings = settings(max_examples=200, deadline=None)
 TestInflightAgainstList = pytest.mark.uncovered(InflightAgainstList.TestCase)
 
 

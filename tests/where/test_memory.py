@@ -31,7 +31,7 @@ def test_it_is_about_what_is_taken(text: str) -> None:
     compile_where(text.format(99))
     gc.collect()
     tracemalloc.start()
-    wheres = [compile_where(text.format(number)) for number in range(20)]
+    wheres = [compile_where(text.format(number)) for number in range(8)]
     gc.collect()
     taken, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.ciphers.aead import AESCCM
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.bridges.ble import ble_bridge, scan
@@ -395,7 +395,6 @@ def test_made_up_addresses_do_not_have_a_counter_forgotten(
 
 
 @pytest.mark.uncovered
-@settings(max_examples=200)
 @given(st.binary(max_size=40), st.sampled_from([b"", b"\x40", b"\x41", b"\x44"]))
 def test_no_advertisement_raises_anything(data: bytes, start: bytes) -> None:
     gateway = Gateway.make(ManualClock())

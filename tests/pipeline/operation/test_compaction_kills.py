@@ -121,7 +121,7 @@ def test_a_kill_at_any_moment_loses_and_doubles_nothing(tmp_path: Path) -> None:
     chance = random.Random(7)
     found = left_behind(undisturbed, -1)
     killed = 0
-    for trial in range(KILLS or 3):
+    for trial in range(KILLS or 2):
         data = shutil.copytree(whole, tmp_path / "data")
         for _ in range(1 + trial % 2):  # the command after a kill is killed too, in each other
             moment = chance.uniform(0, seconds)

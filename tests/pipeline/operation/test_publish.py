@@ -62,10 +62,18 @@ def url(server: S3Server, request: pytest.FixtureRequest) -> str:
     return f"s3://{bucket}/fleet/tables"
 
 
+@pytest.fixture(scope="module")
+def two_batches(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    data = tmp_path_factory.mktemp("two batches")
+    made(data, batches=2)
+    return data
+
+
 @pytest.fixture
-def settings(tmp_path: Path) -> Settings:
+def settings(tmp_path: Path, two_batches: Path) -> Settings:
     """Bronze, quarantine and silver of two batches, of rows without an event time too."""
-    return made(tmp_path, batches=2)
+    shutil.copytree(two_batches, tmp_path, dirs_exist_ok=True)
+    return make_settings(tmp_path / "landing", tmp_path / "tables")
 
 
 def made(data: Path, batches: int) -> Settings:

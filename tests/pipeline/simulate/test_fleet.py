@@ -25,7 +25,7 @@ FEW = 12
 GATEWAYS = int(os.environ.get("TIDEGATE_FLEET", FEW))
 ROWS = os.environ.get("TIDEGATE_FLEET_ROWS", "48")
 """Messages of a gateway in a day."""
-DAYS = 30
+DAYS = 30 if GATEWAYS > FEW else 10
 
 HOURS = 8
 """How long the tables of a hundred million rows may take; those of few, as long as any."""

@@ -21,10 +21,10 @@ from tests.support.disk.storage import crash_image, open_store, outbox_row
 ROWS = 20
 HEADER_BYTES = 100
 
-SCHEMA_STRIDE = int(os.environ.get("TIDEGATE_SCHEMA_STRIDE", "503"))
+SCHEMA_STRIDE = int(os.environ.get("TIDEGATE_SCHEMA_STRIDE", "809"))
 """Every so many bytes of the schema's text are damaged; with 1 it takes minutes."""
 
-HEADER_STRIDE = 3 if SCHEMA_STRIDE > HEADER_BYTES else 1
+HEADER_STRIDE = 5 if SCHEMA_STRIDE > HEADER_BYTES else 1
 """The same of the header; `make crashtest` damages each."""
 
 
