@@ -9,11 +9,14 @@ from gateway.app.control import Control
 from gateway.app.parts import Core, Run, Storage
 from gateway.broker.channels.channels import MAXIMUM_PAUSED_FILTERS, Channels
 from gateway.broker.instant import Instant
+from gateway.config.errors import ConfigurationError, raise_all
+from gateway.config.reader import Reader
 from gateway.counters import Counters
 from gateway.mqtt.errors import ProtocolError
 from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.mqtt.topics import check_topic_filter
+from gateway.mqtt.topics import SHARED_PREFIX, check_topic_filter, topic_matches
+from gateway.settings.channel import ChannelSettings
 from gateway.storage.state.note import is_noted, note, note_of, noted_parts
 from gateway.telemetry.sys_topics import SysTopics
 
@@ -84,6 +87,9 @@ logger = logging.getLogger(__name__)
 PART = "channel"
 """The part of `$CONTROL/tidegate/` with the commands for channels."""
 
+CREATED = "channel_created"
+"""Notes of the keys of channels that were created by a command, as JSON."""
+
 PAUSED = "channel_paused"
 PAUSED_FILTER = "channel_filter_paused"
 
@@ -92,6 +98,35 @@ FILTER_COMMANDS = ("pause", "resume")
 
 LATEST = 86_400
 """Seconds by which `requeue` may delay messages: a day."""
+
+
+def read_channel(name: str, text: str) -> tuple[ChannelSettings, str]:
+    """Return a channel's settings, and its keys as JSON.
+
+    The text is a topic filter, or keys of `[[channel]]` as JSON. Raises ConfigurationError.
+    """
+    reader = Reader("channel")
+    keys: object = {"filter": text}
+    if text.startswith("{"):
+        try:
+            keys = json.loads(text)
+        except ValueError as error:
+            raise ConfigurationError("channel", name, text[:80], f"JSON: {error}") from None
+    if isinstance(keys, dict) and name:
+        keys["name"] = name
+    settings = reader.read(ChannelSettings, keys)
+    raise_all(reader.mistakes)
+    topic_filter, topic = settings.topic_filter, settings.dead_letter_topic
+    try:
+        check_topic_filter(topic_filter)
+    except ProtocolError as error:
+        reader.mistake("filter", topic_filter, error.reason)
+    if topic_filter.startswith(SHARED_PREFIX):
+        reader.mistake("filter", topic_filter, "a topic filter, not shared")
+    if topic is not None and topic_matches(topic_filter, topic):
+        reader.mistake("dead_letter_topic", topic, "a topic that is not the channel's own")
+    raise_all(reader.mistakes)
+    return settings, json.dumps(keys, sort_keys=True)
 
 
 class ChannelCommands:
@@ -105,6 +140,7 @@ class ChannelCommands:
         self._control = control
         self._sys_topics = sys_topics
         self._channels = channels = core.broker.channels
+        self._created: dict[str, str] = {}  # by name: the note
         self._commands: dict[str, Callable[[Channel, Message], object]] = {
             "pause": self._pause,
             "resume": self._resume,
@@ -123,8 +159,13 @@ class ChannelCommands:
             return self._of_filter(rest, message)
         name, _, word = rest.rpartition("/")
         command, found = self._commands.get(word), self._channels.named(name)
+        if word == "create":
+            return self._create(name, message)
+        if word == "delete" and name in self._created and not found:
+            self._forget_created(name)  # a temporary one that has not begun
+            return ReasonCode.SUCCESS
         if command is None or not found:
-            known = ", ".join(self._commands)
+            known = ", ".join(("create", *self._commands))
             logger.warning("unknown channel or command %.80r; commands are %s", rest, known)
             return ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR
         if word == "requeue" and _delay(message) is None:
@@ -135,6 +176,42 @@ class ChannelCommands:
         for channel in found:
             command(channel, message)
         return ReasonCode.SUCCESS
+
+    def _create(self, name: str, message: Message) -> ReasonCode:
+        """Begin a channel, or change its limits; the payload has its filter, or keys as JSON."""
+        try:
+            settings, text = read_channel(name, message.text() or "")
+            fault = self._channels.create(settings)
+        except ConfigurationError as error:
+            fault = str(error)
+        if fault:
+            logger.warning("channel %.80r is not created: %s", name, fault)
+            return ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR
+        self._forget_note(name)
+        self._created[name] = text
+        note(self._writer, note_of(CREATED, text))
+        self._control.note_order(f"channel {name}: create", message.client_id)
+        return ReasonCode.SUCCESS
+
+    def _forget_created(self, name: str) -> None:
+        self._channels.forget_created(name)
+        self._forget_note(name)
+
+    def _forget_note(self, name: str) -> None:
+        if name in self._created:
+            note(self._writer, note_of(CREATED, self._created.pop(name)), there=False)
+
+    async def restore_created(self) -> None:
+        """Begin the channels that were created in an earlier run, unless the configuration does."""
+        for text in await noted_parts(self._database, CREATED):
+            try:
+                settings, _ = read_channel("", text)
+                fault = self._channels.create(settings)
+                self._created[settings.share_name] = text
+            except ConfigurationError as error:  # of another version
+                fault = str(error)
+            if fault:
+                logger.warning("channel created by a command is left out: %s", fault)
 
     async def restore_pauses(self) -> None:
         """Pause the channels that were paused in an earlier run."""
@@ -181,6 +258,7 @@ class ChannelCommands:
     def _delete(self, channel: "Channel", _: Message) -> None:
         name = channel.settings.share_name
         note(self._writer, note_of(PAUSED, name), there=False)
+        self._forget_created(name)
         self._channels.delete(channel)
         figures = f"{FIGURES}{name}/"  # removed once this message has been handled
 

@@ -200,6 +200,7 @@ async def start(run: Run, *, durable: bool) -> Gateway:
     history = HistoryPart(UplinkNeeds(run, storage, core, control, telemetry, queries))
     await history.start()
     restore(core.broker, restored, Instant(*clock_stamp.at_start()))
+    await channels.restore_created()
     await channels.restore_pauses()
     telemetry.sys_topics.publish()  # restored values, before anyone can query them
     for listener in listeners:

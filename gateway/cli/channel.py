@@ -30,10 +30,21 @@ Channels = dict[str, "Figures"]
 
 def add_channel(commands: "Commands") -> None:
     """Add the command `channel`."""
-    channel = commands.add_parser("channel", help="list channels; pause, resume or empty one")
-    channel.add_argument("action", choices=("list", "stats", *COMMANDS))
+    channel = commands.add_parser("channel", help="list, create, pause, resume or empty channels")
+    channel.add_argument("action", choices=("list", "stats", "create", *COMMANDS))
     channel.add_argument("name", nargs="?", help="the channel's name; list needs none")
-    channel.add_argument("--filter", metavar="TOPIC", help="pause or resume: these topics, in all")
+    channel.add_argument(
+        "--filter",
+        metavar="TOPIC",
+        help="create: its filter; pause or resume: these topics, in all",
+    )
+    channel.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="create: a key of [[channel]]",
+    )
     channel.add_argument("--json", action="store_true", help="with list and stats: every figure")
     add_broker(channel)
     channel.set_defaults(command=_channel)
@@ -46,10 +57,12 @@ def _channel(options: argparse.Namespace) -> int:
     broker = LocalBroker.of(options)
     if options.action == "list":
         return _list(*read_channels(broker), as_json=options.json)
-    if options.filter is not None:
+    if options.filter is not None and options.action != "create":
         return _change_filter(broker, options)
     if options.name is None:
         raise TidegateError(f"channel {options.action} needs the name of a channel")
+    if options.action == "create":
+        return _create(broker, options)
     found, _ = read_channels(broker)
     if options.name not in found:
         known = ", ".join(sorted(found)) or "none"
@@ -59,6 +72,24 @@ def _channel(options: argparse.Namespace) -> int:
     part = f"channel/{options.name}/{options.action}"
     ask_gateway(broker, part, "", f"did not {options.action} channel {options.name}")
     print(f"channel {options.name}: {options.action}")
+    return 0
+
+
+def _create(broker: "LocalBroker", options: argparse.Namespace) -> int:
+    """Create a channel; its keys are checked before the gateway is asked."""
+    from gateway.app.channels import read_channel
+    from gateway.cli.control_request import ask_gateway
+    from gateway.config.load import toml_value
+
+    pairs = (each.partition("=") for each in options.set)
+    keys = {name: toml_value(value) for name, _, value in pairs}
+    if options.filter is not None:
+        keys["filter"] = options.filter
+    _, text = read_channel(options.name, json.dumps(keys))
+    name = options.name
+    refused = f"did not create channel {name}, and its log says why"
+    ask_gateway(broker, f"channel/{name}/create", text, refused)
+    print(f"channel {name}: create")
     return 0
 
 

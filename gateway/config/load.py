@@ -99,11 +99,12 @@ def with_environment(
     for name in sorted(environment):
         if name.startswith(PREFIX):
             parts = name.removeprefix(PREFIX).lower().split("__")
-            document = _set(document, parts, _value(environment[name]), name)
+            document = _set(document, parts, toml_value(environment[name]), name)
     return document
 
 
-def _value(text: str) -> Any:
+def toml_value(text: str) -> Any:
+    """Return the value that a text is in TOML, or the text itself."""
     import tomllib
 
     try:

@@ -17,6 +17,7 @@ from gateway.mqtt.packets import Publish
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.settings.broker import BrokerSettings
 from gateway.settings.channel import ChannelSettings
+from gateway.settings.when_full import WhenFull
 from tests.support.broker.broker_harness import Harness
 from tests.support.broker.durable_broker import DurableHarness
 
@@ -152,7 +153,7 @@ def test_unknown_channels_and_commands_are_refused(
     desk = Desk(harness)
     for words in ("jobs/Pause", "job/pause", "jobs/", "/pause", "pause/x"):
         assert desk.ask(words) == ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR, words
-    assert "commands are pause, resume, empty, delete, touch, requeue" in caplog.text
+    assert "commands are create, pause, resume, empty, delete, touch, requeue" in caplog.text
 
 
 def test_figures_are_shown_while_the_channel_is_there(harness: DurableHarness) -> None:
@@ -176,3 +177,67 @@ def test_figures_are_shown_while_the_channel_is_there(harness: DurableHarness) -
     desk.ask("jobs/delete")
     none = {"channels": 0, "channels_refused": 0, "channels_paused_filters": "[]"}
     assert desk.shown() == none
+
+
+def test_a_channel_is_created_changed_and_deleted(harness: DurableHarness) -> None:
+    desk = Desk(harness)
+    worker = harness.connect("worker")
+    worker.subscribe("$share/mail/mail/#", 1)
+    assert desk.ask("mail/create", payload=b"mail/#") == ReasonCode.SUCCESS
+    harness.publish("mail/1", b"x", 1)
+    assert len(worker.take()) == 1
+    (channel,) = harness.broker.channels.named("mail")
+    assert (channel.in_flight, channel.settings.max_attempts) == (1, 20)
+    keys = b'{"filter": "mail/#", "max_attempts": 3}'
+    assert desk.ask("mail/create", payload=keys) == ReasonCode.SUCCESS
+    assert (channel.in_flight, channel.settings.max_attempts) == (1, 3)
+    assert desk.ask("mail/delete") == ReasonCode.SUCCESS
+    assert harness.broker.channels.named("mail") == []
+    keys = b'{"filter": "mail/#", "temporary": true}'
+    assert desk.ask("mail/create", payload=keys) == ReasonCode.SUCCESS
+    assert harness.broker.channels.filter_of_queue("$queue/mail") == "$share/mail/mail/#"
+    worker.drop()
+    harness.pass_time(0)
+    assert harness.broker.channels.named("mail") == []
+    assert desk.ask("mail/delete") == ReasonCode.SUCCESS
+    assert harness.broker.channels.filter_of_queue("$queue/mail") is None
+    assert desk.ask("mail/delete") == ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR
+
+
+@pytest.mark.parametrize(
+    ("name", "payload", "why"),
+    [
+        ("jobs", b"t", "the configuration has a channel of this name"),
+        ("mail", b"a/#/b", "filter = 'a/#/b' is not allowed"),
+        ("mail", b"$share/a/b", "a topic filter, not shared"),
+        ("mail", b"", "filter = '' is not allowed"),
+        ("mail", b"{", "JSON: "),
+        ("mail", b'{"filter": "a", "max_attempt": 3}', "did you mean max_attempts?"),
+        ("mail", b'{"filter": "a/#", "dead_letter_topic": "a/b"}', "not the channel's own"),
+        ("ma il", b"a", "name = 'ma il' is not allowed"),
+        ("made", b"other", "there is one with the filter made/#"),
+        ("made", b'{"filter": "made/#", "temporary": true}', "it has messages"),
+        ("more", b"more", "there are 2 channels, as many as may be"),
+    ],
+)
+def test_what_cannot_be_created_is_refused_with_a_reason(
+    name: str, payload: bytes, why: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    channels = (ChannelSettings("jobs", "t"),)
+    harness = DurableHarness(BrokerSettings(channels=channels, maximum_channels=2))
+    desk = Desk(harness)
+    assert desk.ask("made/create", payload=b"made/#") == ReasonCode.SUCCESS
+    harness.publish("made/1", b"x", 1)
+    code = desk.ask(f"{name}/create", payload=payload)
+    assert code == ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR
+    assert why in caplog.text
+
+
+def test_the_configuration_goes_before_what_was_created(harness: DurableHarness) -> None:
+    desk, channels = Desk(harness), harness.broker.channels
+    desk.ask("mail/create", payload=b'{"filter": "mail/#", "max_attempts": 3}')
+    configured = ChannelSettings("jobs", "t"), ChannelSettings("mail", "mail/#", max_attempts=7)
+    channels.change(BrokerSettings(channels=configured[:1]), WhenFull.REJECT)
+    assert channels.named("mail")[0].settings.max_attempts == 3
+    channels.change(BrokerSettings(channels=configured), WhenFull.REJECT)
+    assert channels.named("mail")[0].settings.max_attempts == 7

@@ -110,3 +110,32 @@ def test_a_consumer_of_qos_0_is_told_and_loses_nothing(tmp_path: Path) -> None:
         assert consume(gateway, "$share/jobs/jobs/#", 1) == ["one"]
     finally:
         gateway.stop()
+
+
+@pytest.mark.uncovered
+def test_a_channel_is_created_while_it_runs_and_is_there_after_a_kill(
+    tmp_path: Path, tidegate: Command
+) -> None:
+    gateway = GatewayProcess(tmp_path, "")
+    gateway.start()
+    try:
+        url = ("--url", f"mqtt://127.0.0.1:{gateway.port}")
+        create = ("channel", "create", "mail", "--filter", "mail/#")
+        wrong = tidegate(*create, "--set", "max_attempt=3", *url)
+        assert wrong.returncode == 2
+        assert "did you mean max_attempts?" in wrong.stderr
+        done = tidegate(*create, "--set", "max_attempts=3", "--set", "dead_letter_topic=dead", *url)
+        assert done.stdout == "channel mail: create\n", done.stderr
+        gateway.kill()
+        gateway.start()
+        publish(gateway, "mail/1", "one")
+        assert consume(gateway, "$queue/mail", 1) == ["one"]
+        refused = tidegate("channel", "create", "mail", "--filter", "other", *url)
+        assert "did not create channel mail, and its log says why" in refused.stderr
+        assert "there is one with the filter mail/#" in gateway.log()
+        assert tidegate("channel", "delete", "mail", *url).returncode == 0
+        gateway.kill()
+        gateway.start()
+        assert json.loads(tidegate("channel", "list", "--json", *url).stdout) == {}
+    finally:
+        gateway.kill()

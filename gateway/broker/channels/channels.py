@@ -40,6 +40,7 @@ class Channels:
 
     __slots__ = (
         "_by_filter",
+        "_created",
         "_deadlines",
         "_ending",
         "_make",
@@ -75,6 +76,7 @@ class Channels:
         self._sessions = sessions
         self._when_full = when_full  # of channels that are not configured
         self._by_filter: dict[str, Channel] = {}
+        self._created: dict[str, ChannelSettings] = {}  # by name
         self._ending: dict[Channel, None] = {}  # temporary ones
         self._makers: dict[Channel, str] = {}  # clients to whose share the unconfigured ones count
         self.paused_filters: dict[str, None] = {}
@@ -96,7 +98,10 @@ class Channels:
         between durable and temporary begins again (`in_the_way`).
         """
         self._settings, self._when_full = settings, when_full
-        named = {_shared_filter(each): each for each in settings.channels}
+        for each in settings.channels:
+            self._created.pop(each.share_name, None)
+        described = (*settings.channels, *self._created.values())
+        named = {_shared_filter(each): each for each in described}
         self._temporary = {name: each for name, each in named.items() if each.in_memory}
         for topic_filter, channel in list(self._by_filter.items()):
             now, before = named.get(topic_filter), channel.settings
@@ -124,6 +129,32 @@ class Channels:
             and channel.settings.in_memory != each.in_memory
             and channel.depth + channel.in_flight
         ]
+
+    def create(self, settings: ChannelSettings) -> str:
+        """Begin a channel that the configuration does not have, or change its limits.
+
+        Return why that is impossible, "" if it was done.
+        """
+        name = settings.share_name
+        if any(each.share_name == name for each in self._settings.channels):
+            return "the configuration has a channel of this name"
+        for channel in self.named(name):
+            if channel.settings.topic_filter != settings.topic_filter:
+                return f"there is one with the filter {channel.settings.topic_filter}"
+        if self.in_the_way(BrokerSettings(channels=(settings,))):
+            return "it has messages, and would begin anew: `tidegate channel empty` first"
+        topic_filter = _shared_filter(settings)
+        if topic_filter not in self._by_filter and len(self) >= self._settings.maximum_channels:
+            return f"there are {len(self):,} channels, as many as may be"
+        self._created[name] = settings
+        self.change(self._settings, self._when_full)
+        return ""
+
+    def forget_created(self, name: str) -> None:
+        """Let no channel of this name begin again that `create` made."""
+        created = self._created.pop(name, None)
+        if created is not None:
+            self._temporary.pop(_shared_filter(created), None)
 
     def start(self) -> None:
         """Make channels durable that are configured so and were not restored."""
