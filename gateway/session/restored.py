@@ -1,7 +1,7 @@
 """State that an earlier run of the gateway stored, as it is read."""
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from gateway.access.listeners import UNKNOWN, Origin
 from gateway.mqtt.packets import Will
@@ -24,8 +24,7 @@ def seconds_since(then: int, now: int) -> float:
     return 0.0 if then < CLOCK_SET else max(0, now - then) / 1000
 
 
-@dataclass(frozen=True, slots=True)
-class StoredSubscription:
+class StoredSubscription(NamedTuple):
     """A subscription as its SUBSCRIBE requested it.
 
     `where` is its filter's text, `identity` whether that may use the publisher's identity,

@@ -7,7 +7,6 @@ nothing older follows something newer, except after a crash in between.
 
 import math
 from collections import OrderedDict
-from dataclasses import replace
 from typing import Final
 
 from gateway.access.rule import READ
@@ -47,7 +46,7 @@ class Replay:
     ) -> None:
         self.session = session
         self.subscription = subscription
-        self.stored = replace(stored, awaits_retained=False)  # as it is stored after the replay
+        self.stored = stored
         self.cursor = cursor
         self.scans = False  # the cursor moves; otherwise it is all done in one turn
         self.noted = stored.awaits_retained  # the session's journal has a note of it
@@ -75,6 +74,12 @@ class Replay:
             and connection.output.size < MAXIMUM_UNSENT
             and session.queue.messages - session.queue.held_back < MAXIMUM_QUEUED
         ) or self.survives
+
+    def note(self, *, awaits_retained: bool) -> None:
+        """Note in the session's journal whether it still awaits retained messages."""
+        stored = self.stored._replace(awaits_retained=awaits_retained)
+        self.session.journal.subscribe(stored.topic_filter, stored)
+        self.noted = awaits_retained
 
 
 TURN_MESSAGES = 2_000
@@ -169,7 +174,7 @@ class Replays:
             return
         self._retained.log.close(one.cursor)
         if one.noted:
-            session.journal.subscribe(one.stored.topic_filter, one.stored)
+            one.note(awaits_retained=False)
 
     def crowded(self, session: Session) -> bool:
         """Return whether the session has as many waiting replays as it may."""
@@ -244,7 +249,7 @@ class Replays:
             if done:
                 self._remove(one)
                 if one.noted:
-                    session.journal.subscribe(one.stored.topic_filter, one.stored)
+                    one.note(awaits_retained=False)
             # otherwise it stays in front, for a whole turn
             if session in ring and (done or one.scans):
                 ring.move_to_end(session)
@@ -421,9 +426,7 @@ class Replays:
     def _note(self, one: Replay) -> None:
         """Note in the journal that the replay must begin again after a crash, if it must."""
         if one.survives:
-            one.noted = True
-            stored = replace(one.stored, awaits_retained=True)
-            one.session.journal.subscribe(stored.topic_filter, stored)
+            one.note(awaits_retained=True)
 
 
 def payload_bytes(publication: Publication) -> int:
