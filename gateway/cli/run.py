@@ -145,8 +145,8 @@ def needs_tls(configuration: Configuration) -> bool:
 def import_asyncio(*, tls: bool) -> None:
     """Import asyncio, without its TLS unless that is needed: it takes 4 MiB.
 
-    asyncio works without the ssl module as on a Python that was built without it: its own
-    connections cannot use TLS then. A later import of ssl works.
+    Without the ssl module asyncio works as on a Python that was built without it: its own
+    connections cannot use TLS. A later import of ssl works.
     """
     if tls or "ssl" in sys.modules:
         return
@@ -178,8 +178,8 @@ FEW_FROZEN = 40_000
 Searching them takes some 10 ms; 100,000, mostly parts of compiled expressions, take 40."""
 
 BETWEEN_THAWS = 3600.0
-"""Seconds between two searches of everything if more than that is frozen: with 90,000 retained
-messages one takes 80 ms, in one piece, and clients could cause it at any rate."""
+"""Seconds between two searches of everything if more than that is frozen. With 90,000 retained
+messages one takes 80 ms in one piece, and clients could cause it at any rate."""
 
 
 class Freezer:

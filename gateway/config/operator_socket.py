@@ -1,7 +1,8 @@
 """The path of the Unix socket for commands of this machine.
 
-It is not in the data folder, whose copies would contain a socket, but in a runtime folder, named by
-the data folder's device and inode: each data folder has its own, whatever path leads to it.
+It is not in the data folder, whose copies would contain a socket, but in a runtime folder. It is
+named by the data folder's device and inode, so each data folder has its own, whatever path leads to
+it.
 """
 
 import os

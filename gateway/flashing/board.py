@@ -128,8 +128,8 @@ class Description:
 class _Line:
     """A serial port on which every read ends at a deadline.
 
-    mpremote waits for the end of an answer as long as bytes arrive, and a board that has started
-    its program sends for ever.
+    Without one mpremote waits for the end of an answer as long as bytes arrive; a board that has
+    started its program never stops.
     """
 
     def __init__(self, serial: "Serial") -> None:

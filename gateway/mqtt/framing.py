@@ -83,8 +83,8 @@ class Framer:
     def next_frame(self, version: int = ANY_VERSION) -> int:
         """Find the next packet and return its first byte, 0 while it is incomplete.
 
-        Raises MalformedPacket for a remaining length of more than four bytes or, with
-        PACKET_TOO_LARGE, for a packet above the maximum, as soon as its header is there; the stream
+        Raises MalformedPacket for a remaining length of more than four bytes. Raises it with
+        PACKET_TOO_LARGE for a packet above the maximum, as soon as its header is there. The stream
         cannot be read beyond either. Before these, it raises what `check_first_byte` does in this
         protocol version, and for an incomplete packet what `check_remaining_length` does. With
         ANY_VERSION only the first byte 0 is wrong.
@@ -258,7 +258,7 @@ def _check(first_byte: int, version: int) -> None:
 
 
 def _body(buffer: bytes, position: int) -> tuple[int, int]:
-    """Return start and end of a packet's body if its length takes several bytes.
+    """Return start and end of a packet's body whose length takes several bytes.
 
     (0, 0) if its header is incomplete, or its remaining length is malformed or not in its shortest
     form: `next_frame` reports that when the packet is handled.

@@ -31,9 +31,9 @@ _LOW = LOW
 class PacketBatch:
     """The bytes of `count` packets, and the positions of each packet and payload.
 
-    If all have equal sizes and one topic name, `size` is that size: their bodies start `body` bytes
-    after their own start, with the packet identifier, if any, at `identifier` and the payload at
-    `payload` of the body. Otherwise `size` is 0; then too the packet identifier has the same
+    If all have equal sizes and one topic name, `size` is that size. Then each body starts `body`
+    bytes after its packet's start, with the packet identifier, if any, at `identifier` and the
+    payload at `payload`. Otherwise `size` is 0; then too the packet identifier has the same
     distance from the payload. `largest` is the size of the largest packet, `payloads` the bytes of
     all payloads.
     """

@@ -67,7 +67,7 @@ def encode_with_alias(
     """Return one MQTT 5 packet of a publication, with a topic alias if that is worthwhile.
 
     Close to the client's Maximum Packet Size there is none: the packet may have to be resent with
-    its topic name, and must not be larger then than the client accepts.
+    its topic name, and the client must accept that, too.
     """
     publication = publication.one(number)
     packets = encode(

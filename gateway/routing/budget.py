@@ -34,8 +34,8 @@ TURN = 8_000_000
 """Work of evaluations that are not QUICK for all such messages of one turn."""
 
 CLIENT = 100_000_000
-"""Work that the filters of one client may cost in a second, a tenth of a processor, beside ordinary
-ones; those that need more are NULL until the second is over."""
+"""Work that the filters of one client may cost in a second beside ordinary ones: a tenth of a
+processor. Filters that need more are NULL until the second is over."""
 
 FIXED = 2_000
 """Work of an evaluation whose cost is the same for every message. It is ORDINARY at most and mostly
@@ -103,7 +103,7 @@ class Budget:
     measured.
 
     `now` is the monotonic second of the turn. Call `begin` before filters are evaluated for a
-    message. If the message can continue in a later turn, set `pieces` to the turns it has had: then
+    message. If the message can continue in a later turn, set `pieces` to the turns it has had. Then
     `unfinished` becomes True if work is left, until the caller sets it to False. `over` counts and
     logs results that are NULL because they would have cost too much.
     """

@@ -1,8 +1,8 @@
 """The event loop's selector: it serves MQTT sockets itself and passes the others to asyncio.
 
-asyncio's own way from a ready socket to its protocol costs more than most packets do. Here a poll's
-sockets are served one after another, then the turn ends; asyncio runs only if something of its own
-is ready, due or scheduled.
+In asyncio the way from a ready socket to its protocol costs more than most packets do. Here a
+poll's sockets are served one after another, then the turn ends; asyncio runs only if something of
+its own is ready, due or scheduled.
 """
 
 import math

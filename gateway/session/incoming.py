@@ -6,7 +6,7 @@ from gateway.session.queue.memory import QueueMemory
 
 MAXIMUM_INCOMING = 10_000
 """Packet identifiers of one session without their PUBREL; at most so many, or twice our Receive
-Maximum if that is more: a client may leave one full window and fill another on a new connection."""
+Maximum if that is more. A client may fill a window, reconnect, and fill another."""
 
 IDENTIFIER_OVERHEAD = 100
 """Bytes of one of them: the number and its dictionary entry."""

@@ -177,8 +177,8 @@ def _check_no_more(session: "Session") -> None:
 def _readable(session: "Session", span: Span) -> int:
     """Return how many messages of the next span may be read now.
 
-    0 if none: they are set aside, or at QoS 0 dropped, since QoS 0 waits for no other connection.
-    -1 if the limit of those set aside is reached.
+    Returns 0 if none may be read: they are set aside, or dropped at QoS 0, which waits for no other
+    connection. Returns -1 if the limit of those set aside is reached.
     """
     # messages of one topic share its rights
     count = 1 if span.publication.mixed else span.count

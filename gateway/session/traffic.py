@@ -1,8 +1,8 @@
 """Counters of published messages, updated where each message passes."""
 
 TURN_BYTES = 16 * 1024 * 1024
-"""Bytes of payload queued to connections before they are written. 256 KiB that were read together
-would be 256 MiB for a thousand receivers, and one large message is copied for each of them."""
+"""Bytes of payload queued to connections before they are written. For a thousand receivers 256 KiB
+that were read together would be 256 MiB; one large message is copied for each receiver."""
 
 
 RECEIVER_BYTES = 8 * 1024

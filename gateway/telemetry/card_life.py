@@ -4,8 +4,8 @@ CYCLES = 500
 """Write cycles of each cell of a consumer's SD card (TLC): the low end of data sheets."""
 
 AMPLIFICATION = 5
-"""Bytes that a card writes internally for each byte it receives, in small synced pieces: an
-estimate between the 2 of long sequential writes and the 10 and more of single pages."""
+"""Bytes that a card writes internally for each byte it receives in small synced pieces. An
+estimate: long sequential writes have 2, single pages 10 and more."""
 
 DAYS_OF_A_YEAR = 365.25
 LONG = 100 * DAYS_OF_A_YEAR

@@ -19,12 +19,12 @@ class RemoteSession:
 
     They are repeated with the same identifiers if the server has kept the session [MQTT-4.4.0-1];
     if not, their rows are read from the outbox again. `known` means that this side has its half of
-    a session and may resume it [MQTT-3.2.2-4]: from the first connection on, or from the start if
-    an earlier run left nothing unacknowledged. Unless it is `persistent`, every connection starts
-    clean. `last_packet_identifier` is where the next connection continues, so that it assigns no
-    identifier that is in use [MQTT-2.2.1-3]. `suspects` are packets on which connections ended, and
-    `refusals` messages that the fleet refused temporarily. A packet with the identifier 0 is sent
-    as if for the first time.
+    a session and may resume it [MQTT-3.2.2-4]. It has it from the first connection on, or from the
+    start if an earlier run ended with nothing unacknowledged. Unless it is `persistent`, every
+    connection starts clean. `last_packet_identifier` is where the next connection continues, so
+    that it assigns no identifier that is in use [MQTT-2.2.1-3]. `suspects` are packets on which
+    connections ended, and `refusals` messages that the fleet refused temporarily. A packet with the
+    identifier 0 is sent as if for the first time.
     """
 
     def __init__(

@@ -56,8 +56,9 @@ class TakeOvers:
 
     After TAKE_OVERS within TAKE_OVER_SECONDS `stop` is called, to pause the uplink. A take-over is
     what the fleet reports (0x8E), or what the other gateway's retained status shows after the next
-    connection: one that ends without a reason may have ended with the broker. It counts at once as
-    the last of TAKE_OVERS, so that the other one, whose connection that was, is not ended again.
+    connection. A connection that ends without a reason may have ended with the broker. It counts at
+    once as the last of TAKE_OVERS, so that the other one, whose connection that was, is not ended
+    again.
     """
 
     def __init__(self, uplink: str = "") -> None:

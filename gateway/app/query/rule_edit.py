@@ -25,7 +25,7 @@ class RuleChange:
     """A requested change: keys of a rule to `set`, None to omit one, or to `remove` the rule.
 
     `uplink` is a name or a number from 0; it may be None if there is only one. `rule` is a number
-    from 0 of this uplink's, or a name from the ledger; None is a new rule, inserted `at` this
+    from 0 of this uplink's, or a name from the ledger. None is a new rule, inserted `at` this
     number, or at the end if there are fewer.
     """
 

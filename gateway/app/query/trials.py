@@ -61,8 +61,8 @@ class RunningTrial:
 class RuleTrials:
     """Tries rules on live messages on request; without a trial no message is evaluated.
 
-    A message that a rule is for is evaluated before it is numbered, when rules remember only
-    earlier messages; one that no rule is for is evaluated when it is delivered.
+    A message that a rule is for is evaluated before it is numbered: rules then remember only
+    earlier messages. One that no rule is for is evaluated when it is delivered.
     """
 
     def __init__(

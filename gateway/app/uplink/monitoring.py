@@ -265,8 +265,8 @@ class LinkLines:
 class UplinkCounters(Counters):
     """The figures of one of several uplinks, which are shown by name.
 
-    In the common figures counts are sums, words are listed, the state is that of the first uplink
-    that is not connected, and the next attempt to connect is the first of all.
+    In the common figures counts are sums and words are listed. The state is that of the first
+    uplink that is not connected. The next attempt to connect is the first of all.
     """
 
     __slots__ = ("_all", "_name", "_of_all")

@@ -22,9 +22,9 @@ logger = logging.getLogger(__name__)
 class PacketCounter:
     """Accepts each packet of a configured device once, also across restarts of the gateway.
 
-    Without `counter_restarts`, a device that starts counting again is ignored until it has another
-    key, exceeds the last counter, or its counter is forgotten (`tidegate node forget`): its packets
-    cannot be distinguished from replayed ones.
+    Without `counter_restarts`, a device that starts counting again is ignored: its packets look
+    like replayed ones. It is accepted once it has another key, exceeds the last counter, or its
+    counter is forgotten (`tidegate node forget`).
     """
 
     def __init__(self, device: BleDevice, counters: PacketCounters) -> None:

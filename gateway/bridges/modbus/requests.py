@@ -32,8 +32,8 @@ LATE_MAX = 10.0
 """Seconds after which an answer on a serial line cannot arrive any more."""
 
 LISTEN_EVERY = 60.0
-"""Seconds after which a device on a serial line is left alone after an answer, for as long as one
-may take: an answer that it sends twice, or to the question before, then belongs to no question."""
+"""After so many seconds a serial line is silent after an answer, for as long as one may take. An
+answer that the device repeats, or sends late, then belongs to no question."""
 
 REPEAT_MAX = 1.0
 """Seconds from an answer to its repetition; what comes later, another master may have asked."""

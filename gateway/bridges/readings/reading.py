@@ -38,9 +38,9 @@ class Reading:
 
     `quality` says what is wrong with the value, and is empty if nothing is (docs/readings.md).
     `instance` distinguishes several of one quantity at a node, and is empty for the only one.
-    `time` is milliseconds since 1970 (UTC). Raises RefusedReadingError for a name that is empty,
-    too long, or contains `/`, `+`, `#` or a character that MQTT text must not have, for a value
-    that is not finite, and for a time outside the years 1970 to 9999.
+    `time` is milliseconds since 1970 (UTC). Raises RefusedReadingError for a value that is not
+    finite, a time outside the years 1970 to 9999, and a name that is empty or too long. A name must
+    not contain `/`, `+`, `#` or a character that MQTT text must not have.
     """
 
     node: str

@@ -29,8 +29,8 @@ class CsvLines:
 
     The columns `node`, `instance` and `time` describe the others; a column without a name is
     ignored. Without configured columns a line of names is the header. It applies at once if `knows`
-    knows one of its names, and as many as of the header before; else when the next line with
-    numbers fits it and not the header before. Text with a comma is no header.
+    knows one of its names, and as many as of the header before. Otherwise it applies when the next
+    line with numbers fits it and not the header before. Text with a comma is no header.
     """
 
     def __init__(

@@ -91,8 +91,8 @@ ALIAS_PROPERTY = 3
 class InboundAliases:
     """The topic of each alias of one connection; a new connection has none [MQTT-3.3.2-7].
 
-    `maximum` is the server's Topic Alias Maximum, 0 for none: at most this many topic names of up
-    to 65,535 bytes are stored, in an array that is made with the first alias.
+    `maximum` is the server's Topic Alias Maximum, 0 for none. At most this many topic names of up
+    to 65,535 bytes are stored. Their array is made with the first alias.
     """
 
     __slots__ = ("_figures", "_maximum", "_topics", "bytes")

@@ -30,8 +30,8 @@ _BEGINNINGS = {b"\0\4MQTT\4": MQTT_3_1_1, b"\0\4MQTT\5": MQTT_5}
 _BEGINNING = 7
 
 BRIDGE_BIT = 0x80
-"""The bit of the protocol version that identifies a bridge before MQTT 5, as Mosquitto sets it: it
-does not receive its own messages, and retained ones are marked as published."""
+"""The bit of the protocol version that identifies a bridge before MQTT 5, as Mosquitto sets it. A
+bridge does not receive its own messages, and retained ones are marked as published."""
 
 RESERVED = 0x01
 CLEAN_START = 0x02

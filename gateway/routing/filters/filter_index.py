@@ -182,9 +182,9 @@ class IndexEntry:
 class Equalities:
     """Entries by the constant of their equality.
 
-    A text equals the same text, and a numeric one numbers of its value, but not other texts of that
-    value; a number equals any text of its value, and 1 equals TRUE. Python's int, float and bool
-    compare and hash as exact values.
+    A text equals the same text. A numeric text also equals numbers of its value, but not other
+    texts of that value. A number equals any text of its value, and 1 equals TRUE. Python's int,
+    float and bool compare and hash as exact values.
     """
 
     __slots__ = ("_numbers", "_numeric_texts", "_texts")

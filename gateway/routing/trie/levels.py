@@ -52,8 +52,8 @@ class TopicLevels:
     text leaves a hole; when half of the memory is holes the texts are compacted, and their numbers
     stay the same.
 
-    Work on all numbers is done in steps: numbers below `moved` that are in use are in the new
-    table, with their texts in new pieces if the old ones are being compacted; unused ones are free.
+    Work on all numbers is done in steps. Numbers below `moved` that are in use are in the new
+    table; their texts are in new pieces if the old ones are being compacted. Unused ones are free.
     """
 
     __slots__ = (

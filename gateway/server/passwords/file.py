@@ -95,8 +95,8 @@ def load(path: Path) -> PasswordFile:
 def load_in_pieces(path: Path) -> Pieces[PasswordFile]:
     """Read a password file; empty lines and those that begin with `#` are skipped.
 
-    Raises ConfigurationError, with the number of the line, if the file cannot be read, is larger
-    than MAXIMUM_BYTES, or has a line that is not a user with a hashed password or repeats a user.
+    Raises ConfigurationError if the file cannot be read or is larger than MAXIMUM_BYTES. Raises it
+    with the number of a line that repeats a user or is no user with a hashed password.
     """
     lines: dict[str, int] = {}
     passwords: dict[str, Password] = {}

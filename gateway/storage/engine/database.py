@@ -166,11 +166,11 @@ def database_file(folder: Path) -> Path:
 async def open_database(folder: Path, clock: Clock, first: Batch = ()) -> Database:
     """Open `<folder>/tidegate.db` at the newest schema, creating it if necessary.
 
-    A damaged file is renamed to `tidegate.db.corrupt-<UTC time>`, with its `-wal` and `-shm`, and
-    replaced by a new one with the rows that could be read: the gateway must start in any case.
-    Files set aside are never deleted here. If the disk accepts no writes, not even the `first`
-    rows, the database is in memory. Raises StartError if the file cannot be opened for another
-    reason, or was written by a newer version.
+    A damaged file is renamed to `tidegate.db.corrupt-<UTC time>`, with its `-wal` and `-shm`. A new
+    one with the rows that could be read replaces it: the gateway must start in any case. Files set
+    aside are never deleted here. If the disk accepts no writes, not even the `first` rows, the
+    database is in memory. Raises StartError if the file cannot be opened for another reason, or was
+    written by a newer version.
     """
     if sqlite3.sqlite_version_info < OLDEST_SQLITE:
         raise StartError(f"SQLite {sqlite3.sqlite_version} is too old, 3.37 is needed")

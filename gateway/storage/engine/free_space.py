@@ -98,7 +98,7 @@ LOG_CHECK_SECONDS = 0.01
 """Seconds between two checks of the log's size."""
 
 LOGS_FREE = 4
-"""Space is scarce if less than this many logs is free: by the next check this one may have grown,
+"""Space is scarce if less than this many logs is free. By the next check this log may have grown,
 and SQLite may have moved all of it into the database, which needs its size once more."""
 
 FOLDED_LOG_BYTES = 64 * 1024

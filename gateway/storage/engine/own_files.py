@@ -29,7 +29,7 @@ class OwnFiles:
     If somebody deletes or renames them, SQLite uses files that nobody else can find: it commits as
     before, and after the next start everything is lost.
 
-    All are kept open, and `close` is for when the database is closed: a process that closes any
+    All stay open until the database is closed; then call `close`. A process that closes any
     descriptor of a file releases all its locks on it (fcntl(2)), SQLite's included. The next
     process that opens the database would find it unused and truncate the index.
     """

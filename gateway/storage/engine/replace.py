@@ -33,7 +33,7 @@ def replace(
     """Replace `path` by a new database with its content; return its new name and the result.
 
     `create` makes an empty database at the newest schema, and `fill` copies rows into it. The new
-    one is completely on disk before the old one is renamed, so a crash at any point loses nothing:
+    one is completely on disk before the old one is renamed. So a crash at any point loses nothing:
     the next start begins again, or completes it with `finish`. Raises OSError, sqlite3.Error.
     """
     new = _new(path)

@@ -62,8 +62,8 @@ class CommitAttempts:
     """Attempts to commit, repeated while the disk fails and `closing` is not set.
 
     `failing` is True from the first failure until the disk is writable again. `alarm` is called
-    with a text when that begins and with "" when it ends, `on_failed` after each failure, and
-    `on_end` when a batch is on disk (True), or `closing` is set and it is not (False).
+    with a text when that begins and with "" when it ends, `on_failed` after each failure. `on_end`
+    is called with True when a batch is on disk, with False if it is not and `closing` is set.
     `free_space`, once it is set, makes space when the disk is full.
     """
 

@@ -50,8 +50,8 @@ class HistorySubscriptions:
     """Records when subscriptions begin and end, in numbers of the history's rows.
 
     A subscription is known by the number that the router gave it. Beginnings and ends are held in
-    memory until the writer closes a batch, so that no answer waits for them and a subscription that
-    ended before is never written; the router bounds how many there are.
+    memory until the writer closes a batch. So no answer waits for them, and a subscription that
+    ended before is never written. The router bounds how many there are.
     """
 
     def __init__(self, database: Database, writer: Writer, history: History) -> None:

@@ -29,8 +29,8 @@ class LedgerPages:
     `shorten`.
 
     Two ranges with a waiting row between them cannot be joined. Above MAX_LEDGER_RANGES plus one
-    for each row of the outbox, adjacent ranges are joined into one that only says how many of its
-    numbers had each outcome (`compacted`): details are lost, no number is.
+    for each row of the outbox, adjacent ranges are merged (`compacted`). The merged range only says
+    how many of its numbers had each outcome: details are lost, no number is.
     """
 
     def __init__(

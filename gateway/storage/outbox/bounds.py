@@ -383,8 +383,8 @@ class OutboxBounds:
     def next_to_evict(self, row: OutboxRow | None = None) -> Eviction | None:
         """Return the row to evict for `row`, perhaps itself, or for the present excess.
 
-        None if all is within the bounds, if nothing may be evicted, or if the oldest rows are not
-        known yet: until they have been read the bounds may be exceeded.
+        Returns None if all is within the bounds or nothing may be evicted. It also does while the
+        oldest rows have not been read: until then the bounds may be exceeded.
         """
         if row is None:
             return self._of_any_stream() or self._of_all(None)

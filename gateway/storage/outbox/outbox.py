@@ -40,9 +40,9 @@ class Outbox:
     the time of the oldest row. `lanes` are the lanes of rows since the start; `recalled` rows are
     in the lane `recall`, whose outcomes are not reported, since their numbers have ended before.
     `on_change` are called after each commit that added or deleted rows. `on_outcome` are called
-    with rows that end for the uplinks that are `ending` in them, with outcome and reason, in the
-    turn of the deletion: rows that they write are in the same batch. A row that was not fetched has
-    no content of the publisher.
+    with rows, outcome and reason, when rows end for the uplinks that are `ending` in them. That is
+    in the turn of the deletion: rows that they write are in the same batch. A row that was not
+    fetched has no content of the publisher.
 
     A caller calls `admits` first, and refuses the message with 0x97 after False. If the settings
     evict messages for others, `add` does so in its own batch. A row must be claimed with `claim`
@@ -152,8 +152,8 @@ class Outbox:
 
         Others may be evicted for it, or it itself: then it keeps the id 0. `commit_within` is as in
         `Writer.add`, also for the class `memory`. If the uplink sends the row at once and its last
-        PUBACK took less than `wait` seconds, the row is written only if its PUBACK takes longer, or
-        with any earlier batch; `barrier` waits for that PUBACK, too.
+        PUBACK took less than `wait` seconds, the row is written with any earlier batch, or if its
+        PUBACK takes longer. `barrier` waits for that PUBACK, too.
         """
         bounds = self.bounds
         stream = bounds.streams.get(row.stream) or bounds.of(row.stream)

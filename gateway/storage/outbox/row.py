@@ -164,7 +164,7 @@ def row_size(row: OutboxRow) -> int:
     """Return the bytes of `row` in the file, its part of half empty pages included.
 
     Rows that are deleted in another order than they were added leave gaps until their neighbours
-    are deleted too; SQLite merges a page with its neighbours when two thirds of it are empty.
+    are deleted too. SQLite merges a page with its neighbours when two thirds of it are empty.
     """
     message, record = row.message, RECORD_OVERHEAD
     record += len(message.payload) + len(row.epoch) + len(row.stream) + len(row.lane)

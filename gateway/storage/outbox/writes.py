@@ -56,7 +56,7 @@ class LiveSender(Protocol):
 class Live:
     """A connected uplink, by its bit.
 
-    `delay` is how many seconds its last PUBACK took, and infinite after a row had to be written
+    `delay` is how many seconds its last PUBACK took. It is infinite after a row had to be written
     without one: then rows are written at once until one is acknowledged in time.
     """
 

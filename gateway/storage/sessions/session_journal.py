@@ -122,8 +122,8 @@ class SessionJournal:
     def remove_changes(self, messages: set[int]) -> Changes:
         """Return the changes to be written now, and begin new ones.
 
-        Deferred writes are for the batch after this one, except those of `messages`, which are
-        written now for other sessions or for their order: a publication is acknowledged as a whole.
+        Deferred writes are for the batch after this one. Those of `messages` are written now, for
+        other sessions or for their order: a publication is acknowledged as a whole.
         """
         changes, self._changes = self._changes or Changes(), None
         deferred, changes.deferred = changes.deferred, {}

@@ -60,7 +60,7 @@ class Inflight:
 
     A row that the fleet has acknowledged waits here for `settle`, which removes it from the outbox.
     A row that it refused temporarily stays in the outbox, and `refusals` has the time of the next
-    attempt; if several are refused and none is accepted, nothing is sent while `held`. A batch that
+    attempt. If several are refused and none is accepted, nothing is sent while `held`. A batch that
     it refused permanently is split: `again` returns its rows, which are sent separately. Messages
     of QoS 0 have negative packet identifiers, and are done when they are written.
     """

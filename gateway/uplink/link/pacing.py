@@ -22,8 +22,8 @@ link they are twice the time of a PUBACK, up to INTERVAL."""
 LEAST_STEP_MESSAGES, LEAST_STEP_BYTES = 50.0, 8.0 * 1024
 
 STEPS = 8
-"""After trouble a second adds this much to the rates, or 1/STEPS of what they fell to if that is
-more: linear growth, and the old rate is tried again after 8 s or later."""
+"""After trouble each second adds this much to the rates, or 1/STEPS of what they fell to if that is
+more. Growth is linear; the old rate is tried again after 8 s or later."""
 
 REFUSED, LATE = 0.5, 0.75
 """The part of the rates that trouble leaves: half after a refusal, a lost connection or a very late
@@ -168,10 +168,11 @@ class Pacing:
     """Limits the backlog in messages and bytes a second; live messages are not limited.
 
     It steps down when the fleet's broker requests it (`slow_down`), when a connection is `lost`
-    that had some of the backlog in flight, and when PUBACKs become slow, the first sign of a full
-    link; at most once in an interval. Bytes of the backlog in flight are limited to what the rate,
-    and twice the recent throughput, deliver within the fastest PUBACK's time and DELAY_TARGET.
-    `last_delay` is the time of the last PUBACK. All times are monotonic seconds.
+    that had some of the backlog in flight, and when PUBACKs become slow. Slow PUBACKs are the first
+    sign of a full link. It steps down at most once in an interval. Bytes of the backlog in flight
+    are limited to what the rate, and twice the recent throughput, deliver within the fastest
+    PUBACK's time and DELAY_TARGET. `last_delay` is the time of the last PUBACK. All times are
+    monotonic seconds.
     """
 
     def __init__(self, settings: UplinkSettings, now: float) -> None:

@@ -13,8 +13,8 @@ class ControlMessage:
     """A message below `<prefix>/<gateway_id>/<suffix>`, sent with QoS 1 and without RETAIN.
 
     `on_answered` is called once, with the reason code that ends it: below 0x80 the fleet has
-    accepted it, from 0x80 on refused it permanently. 0x83 and 0x97 do not end it: it is resent.
-    `number` is set by `ControlMessages.send`.
+    accepted it, from 0x80 on refused it permanently. After 0x83 and 0x97 it is resent. `number` is
+    set by `ControlMessages.send`.
     """
 
     suffix: str

@@ -37,9 +37,9 @@ NO_STATES: Mapping[RuleKey, RuleState] = {}
 class Verdict:
     """The results of one stream's rules for a message: each evaluated rule with its result.
 
-    For each uplink they are evaluated in order, until one is TRUE: `uplinks` are those that get the
-    message in this `row`, and `rule` is the first that accepted it for one. `over_budget` are those
-    for which a rule would have cost too much.
+    For each uplink they are evaluated in order, until one is TRUE. `uplinks` are those that get the
+    message in this `row`; `rule` is the first that accepted it for one. `over_budget` are those for
+    which a rule would have cost too much.
     """
 
     __slots__ = ("evaluated", "over_budget", "row", "rule", "stream", "uplinks")

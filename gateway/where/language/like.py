@@ -1,8 +1,8 @@
 """LIKE without backtracking (where-language 7 and 14.4).
 
 A pattern is split at `%` into segments of fixed length. The first and the last one are anchored at
-the ends of the text; those between are searched from left to right, each at its leftmost position,
-which leaves most of the text for the next. So every code point is examined once.
+the ends of the text. Those between are searched from left to right, each at its leftmost position:
+that leaves most of the text for the next. So every code point is examined once.
 """
 
 from collections.abc import Callable, Iterator, Sequence

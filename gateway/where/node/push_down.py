@@ -1,7 +1,7 @@
 """Finds the part of an expression that a node can decide itself before it sends a reading.
 
-A reading arrives as a message with a known topic, with QoS 1, not retained, without user properties
-and other properties, with the payload `{"value":…,"unit":…,"time":…}`, `unit` only if there is one
+A reading arrives as a message with a known topic, with QoS 1, not retained and without properties.
+Its payload is `{"value":…,"unit":…,"time":…}`, `unit` only if there is one
 (docs/serial-protocol.md). A node knows `payload.value`, `payload.unit` and the time between two
 readings. It does not know `$received_at`, `payload.time` (which the gateway fills in), `$clientid`,
 nor the payload as text.

@@ -6,8 +6,8 @@ distinguishes every type of the language.
 
 The conditions of where-language 5 use a value several times. To avoid writing (and computing) an
 operand several times, it becomes a column of a common table expression, a step. Steps that build on
-each other are levels: level 2 selects from level 1, and nothing is nested in the text, since the
-stack of SQLite's parser has only 100 places.
+each other are levels: level 2 selects from level 1. Nothing is nested in the text, since the stack
+of SQLite's parser has only 100 places.
 """
 
 from collections.abc import Callable, Iterable, Sequence

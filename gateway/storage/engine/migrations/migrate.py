@@ -45,8 +45,8 @@ def check_schema(connection: sqlite3.Connection) -> list[str]:
     """Return the tables and indexes that differ from their version, if migration can go on.
 
     Nothing if it can be used. Raises DamagedError if a few damaged bytes explain the differences,
-    or it is another program's, and StartError if a newer Tidegate has written it: reading it could
-    lose its acknowledged rows. The version number is only four bytes that damage can change,
+    or it is another program's. Raises StartError if a newer Tidegate has written it: reading it
+    could lose its acknowledged rows. The version number is only four bytes that damage can change,
     so a newer schema is recognised by an unknown table, column or index beside known ones. The
     connection must be read-only: a writing one would move a log of another database into this one
     when it closes.
