@@ -418,7 +418,8 @@ BRACKETED = re.compile(r"(.+?)\s*[(\[]\s*([^()\[\]]+?)\s*[)\]]")
 CAPITAL = re.compile(r"([a-z]{3})([A-Z][A-Za-z]?)$")
 """A name with its unit as in program code: `tempC`."""
 
-WORDS = re.compile(r"[\s_-]+|(?<=[a-z0-9])(?=[A-Z][a-z])")
+SPACES = re.compile(r"[\s_-]+")
+WORDS = re.compile(SPACES.pattern + r"|(?<=[a-z0-9])(?=[A-Z][a-z])")
 """What separates the words of a name: `wind speed`, `wind_speed`, `WindSpeed`."""
 
 
@@ -501,11 +502,12 @@ def _split(name: str) -> Iterable[tuple[str, str]]:
     bracketed = BRACKETED.fullmatch(name)
     if bracketed is not None:
         yield bracketed[1], bracketed[2]
-    words = WORDS.split(CAPITAL.sub(r"\1_\2", name))
-    for count in (2, 1):  # `pm25_ug_m3`, `temp_c`
-        word = "_".join(words[-count:])
-        if len(words) > count and word.lower() != "a":  # `current_a` may be the first phase
-            yield "_".join(words[:-count]), word
+    for written in dict.fromkeys((name, CAPITAL.sub(r"\1_\2", name))):  # `temp_degC`, `tempC`
+        words = SPACES.split(written)
+        for count in (2, 1):  # `pm25_ug_m3`, `temp_c`
+            word = "_".join(words[-count:])
+            if len(words) > count and word.lower() != "a":  # `current_a` may be the first phase
+                yield "_".join(words[:-count]), word
 
 
 def _unit_of(quantity: str, word: str) -> str | None:

@@ -14,6 +14,9 @@ TELEGRAM_MAX = 4_096
 
 TELEGRAM = re.compile(rb"/[^!/]{3,}!([0-9A-Fa-f]{4}|)\r?\n")
 
+CONTINUED = re.compile(r"\r?\n\(")
+"""Between the two lines of a gas meter before version 4."""
+
 VERSION_LINE = b":0.2.8("
 """Contained in telegrams of version 4 and later, which have a check."""
 
@@ -49,7 +52,7 @@ class DsmrDecoder:
             if (check or VERSION_LINE in body) and check.upper() != b"%04X" % crc16(body):
                 self.failed += 1
                 continue
-            lines = body.decode("ascii", "replace").splitlines()
+            lines = CONTINUED.sub("(", body.decode("ascii", "replace")).splitlines()
             yield Telegram(tuple(obis.parse(lines)), obis.time_of(lines))
         if len(self._pending) > TELEGRAM_MAX:
             self.skipped += len(self._pending)

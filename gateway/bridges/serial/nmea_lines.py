@@ -35,6 +35,7 @@ UNITS = {
     "distance": "m",
     "frequency": "Hz",
     "rotation": "°",
+    "level": "%",
 }
 """Units of a sentence's values, which are converted if it uses others."""
 
@@ -270,14 +271,16 @@ def _celsius(value: float | None, unit: str) -> float | None:
 XDR: dict[str, tuple[str, dict[str, float]]] = {
     "H": ("humidity", {"P": 1.0, "%": 1.0}),
     "P": ("pressure", {"B": 1000.0, "P": 0.01, "H": 1.0}),
+    "A": ("rotation", {"D": 1.0}),
     "V": ("volume", {"M": 1.0, "L": 0.001}),
+    "VP": ("level", {"P": 1.0}),
     "U": ("voltage", {"V": 1.0}),
     "I": ("current", {"A": 1.0}),
     "F": ("frequency", {"H": 1.0}),
     "R": ("volume_flow_rate", {"L": 1.0}),
     "D": ("distance", {"M": 1.0}),
 }
-"""Quantities by the transducer's type, with the factor of each unit."""
+"""Quantities by the transducer's type, with the factor of each unit; a tank's level is in %."""
 
 PLAIN = frozenset({
     *("", "air", "temp", "temperature", "tempair", "temp_air", "airtemp", "air_temp"),
@@ -306,7 +309,7 @@ def _measured(kind: str, value: float, unit: str, name: str) -> tuple[str, float
     """Return the quantity of a transducer with its name appended, and its converted value."""
     if kind == "C" and unit in ("C", "K", "F"):
         return _named("temperature", name), _celsius(value, unit) or 0.0
-    quantity, units = XDR.get(kind, ("", {}))
+    quantity, units = XDR.get(kind + unit, XDR.get(kind, ("", {})))
     if unit not in units:
         return instance_name(name or kind), value
     scale = units[unit]

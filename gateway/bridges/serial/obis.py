@@ -75,6 +75,9 @@ OTHER_MEDIA = {
 }
 """By the type of a meter on the M-Bus: gas, heat, water, cold (EN 13757-3)."""
 
+CODES_OF_OTHERS = ("24.2.1", "24.2.3", "24.3.0")
+"""Codes of their totals; the last one is that of DSMR before version 4."""
+
 ZONES = {"S": timezone(timedelta(hours=2)), "W": timezone(timedelta(hours=1))}
 """Summer and winter time in meters that mark it; all of them are in Central Europe."""
 
@@ -113,11 +116,12 @@ def time_of(lines: list[str]) -> int | None:
 
 
 def _number(values: str) -> tuple[float, str | None] | None:
-    """Return the number in the last brackets, with its unit."""
-    match = NUMBER.fullmatch(values.rpartition("(")[2].rstrip(")"))
+    """Return the number in the last brackets, with its unit, which may be in those before."""
+    *others, last = values.strip("()").split(")(")
+    match = NUMBER.fullmatch(last)
     if match is None:
         return None
-    unit = match[2]
+    unit = match[2] or next((each for each in others[-1:] if each in UNITS), None)
     if unit is not None and unit not in UNITS:
         return None
     return float(match[1]), UNITS[unit] if unit else None
@@ -154,7 +158,7 @@ def _of_other_medium(
     match: re.Match[str], value: float, unit: str | None, types: Mapping[str, str]
 ) -> Measured | None:
     quantity = types.get(match["channel"], "")
-    if not quantity or match["code"] not in ("24.2.1", "24.2.3"):
+    if not quantity or match["code"] not in CODES_OF_OTHERS:
         return None
     several = list(types.values()).count(quantity) > 1 or quantity == "energy"
     return Measured(quantity, value, unit, match["channel"] if several else "")

@@ -122,8 +122,9 @@ SENTENCES_READ: list[tuple[bytes, dict[str, object]]] = [
     ),
     (nmea("WIXDR,C,5,C,,C,6,C,"), {"temperature": 5.0, "temperature_2": 6.0}),
     (nmea("WIXDR,P,101325,P,BARO"), {"pressure": 1013.25}),
-    (nmea("WIXDR,U,12.6,V,HOUSE,A,3,D,ROLL"), {"voltage_house": 12.6, "ROLL": 3.0}),
+    (nmea("WIXDR,U,12.6,V,HOUSE,A,3,D,ROLL"), {"voltage_house": 12.6, "rotation_roll": 3.0}),
     (nmea("WIXDR,V,40,L,FUEL,G,7,,"), {"volume_fuel": 0.04, "G": 7.0}),
+    (nmea("WIXDR,V,55.5,P,FUEL#1"), {"level_fuel_1": 55.5}),
     (b" " + nmea("HCHDT,90.5,T") + b"\t", {"heading": 90.5}),
 ]
 

@@ -281,6 +281,13 @@ def test_a_telegram_has_the_meters_time_and_one_without_a_check_is_of_an_old_met
     assert decoder.failed == 1, "a check is missing that this version has"
 
 
+def test_a_gas_meter_before_version_4_has_two_lines() -> None:
+    gas = "0-1:24.1.0(3)\n0-1:24.3.0(121030140000)(00)(60)(1)(0-1:24.2.1)(m3)\n(00153.240)\n!\n"
+    text = "/KMP5 KA6U001660297912\n\n1-0:1.8.1(08583.124*kWh)\n" + gas
+    (found,) = values(DsmrDecoder(), text.replace("\n", "\r\n").encode())
+    assert found == {"energy/t1": (8583.124, "kWh"), "gas": (153.24, "m³")}
+
+
 def test_two_meters_of_a_kind_are_apart_by_their_channels() -> None:
     text = P1.replace("0-2:24.1.0(007)", "0-2:24.1.0(003)")
     (found,) = values(DsmrDecoder(), p1(text))
