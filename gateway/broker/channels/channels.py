@@ -25,6 +25,12 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+COMPARED_NAMES = 100
+"""Channels whose names are compared with a name that is none of them: some 2 ms."""
+
+COMPARED_CHARACTERS = 64
+"""Characters of a name up to which it is compared: the work grows with the square of them."""
+
 MAXIMUM_PAUSED_FILTERS = 100
 """Topic filters that may be paused; each is compared with every message."""
 
@@ -195,11 +201,15 @@ class Channels:
         if not topic_filter.startswith(SHARED_PREFIX) or self._of(topic_filter) is not None:
             return ""
         name, own = split_shared(topic_filter)
+        compared = 0
         for channel in self._by_filter.values():
             found = channel.settings
             if found.share_name == name:
                 text = f"the channel {name} has the filter {found.topic_filter}"
-            elif overlaps(found.topic_filter, own) and _alike(found.share_name, name or ""):
+            elif compared < COMPARED_NAMES and overlaps(found.topic_filter, own):
+                compared += 1
+                if not _is_similar(found.share_name, name or ""):
+                    continue
                 text = f"there is a channel {found.share_name}, but none {name}"
             else:
                 continue
@@ -392,8 +402,10 @@ class Channels:
                 self.delete(channel)
 
 
-def _alike(one: str, other: str) -> bool:
+def _is_similar(one: str, other: str) -> bool:
     """Return whether one of two names may be a misspelling of the other."""
+    if max(len(one), len(other)) > COMPARED_CHARACTERS:
+        return False
     return SequenceMatcher(None, one.casefold(), other.casefold()).ratio() >= 0.75
 
 

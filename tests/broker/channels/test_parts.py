@@ -2,7 +2,14 @@
 
 import pytest
 
-from gateway.mqtt.packets import MQTT_3_1_1, PubAck, SubAck, Subscribe, Unsubscribe
+from gateway.mqtt.packets import (
+    MQTT_3_1_1,
+    PubAck,
+    SubAck,
+    Subscribe,
+    SubscriptionRequest,
+    Unsubscribe,
+)
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.settings.broker import BrokerSettings, Unconfigured
 from gateway.settings.channel import ChannelSettings
@@ -173,3 +180,11 @@ def test_who_nearly_misses_a_channel_is_warned(
         said = f"{topic_filter}: {said}; this subscription gets none of its messages"
         assert found == said
         assert said in caplog.text
+
+
+def test_long_names_and_filters_among_many_are_not_compared() -> None:
+    harness, name = durable(), "j" * 65
+    harness.broker.channels.create(ChannelSettings(name, "t/#"))
+    assert answer_to(harness, f"$share/{name}s/t/#").properties.reason_string is None
+    many = [SubscriptionRequest(f"$share/job/t/{number}", 1) for number in range(9)]
+    assert harness.connect("many").subscribe_all(many).properties.reason_string is None
