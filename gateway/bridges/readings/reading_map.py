@@ -38,14 +38,14 @@ UNIT_OF = re.compile(r"(.+?)[ _]?units?", re.IGNORECASE)
 
 KEYS = ("quantity", "instance", "unit", "scale", "offset", "invert", "invalid")
 
-IDENTITIES = ("id", "address", "addr")
+IDENTITIES = ("id", "address", "addr", "mac")
 """Names of an object's identity, which does not depend on its place among others."""
 
 IDENTITY = re.compile(r"[0-9A-Za-z]+(?:[:-]?[0-9A-Za-z]+)*")
 IDENTITY_LEAST = 8
 """Letters and digits of an identity; a shorter one is only a number among others."""
 
-NAMES_OF_OBJECTS = (*IDENTITIES, "name", "instance", "channel", "sensor", "mac")
+NAMES_OF_OBJECTS = (*IDENTITIES, "name", "instance", "channel", "sensor")
 """Names of what tells the objects of a list apart."""
 
 VALUE_KEYS = {"value", "unit", *TIME_NAMES}
@@ -299,7 +299,7 @@ def _flat(
                 place = f"{path}{name}.value", name, value["value"], f"{source}{name}", instance
                 yield Leaf(*place, unit, identity=identity)
             elif depth > 1:
-                own = _identity(value)
+                own = identity_of(value)
                 which = own if own and NUMBERED.fullmatch(name) else _number_of(name)
                 yield from _flat(
                     value,
@@ -335,7 +335,7 @@ def _objects(leaf: Leaf, values: list[object], depth: int) -> Iterator[Leaf]:
         return
     for number, value in enumerate(values, 1):
         if isinstance(value, dict):
-            which = _identity(value) or _named(value) or f"{number}"
+            which = identity_of(value) or _named(value) or f"{number}"
             own = f"{leaf.instance}-{which}" if leaf.instance else which
             rest = {
                 name: each for name, each in value.items() if name.lower() not in NAMES_OF_OBJECTS
@@ -358,8 +358,8 @@ def _named(values: Mapping[str, object]) -> str:
     return ""
 
 
-def _identity(values: Mapping[str, object]) -> str:
-    """Return the identity of an object, empty if it has none."""
+def identity_of(values: Mapping[str, object]) -> str:
+    """Return the identity of an object, such as a hardware address; empty if it has none."""
     for name, value in values.items():
         known = name.lower() in IDENTITIES and isinstance(value, str)
         if known and len(str(value)) >= IDENTITY_LEAST and IDENTITY.fullmatch(str(value)):

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
@@ -9,6 +10,7 @@ from typing import Protocol
 from gateway.bridges.kind import BridgeKind, FoundTable, ScanOptions
 from gateway.bridges.readings.name_template import NameTemplate
 from gateway.bridges.readings.reading import RefusedReadingError
+from gateway.bridges.readings.reading_map import identity_of
 from gateway.bridges.readings.written import text_of
 from gateway.bridges.serial.csv_lines import CsvLines
 from gateway.bridges.serial.d0 import D0Decoder
@@ -200,6 +202,12 @@ TEXT_LINES_A_MINUTE = 60
 SHOWN_MAX = 200
 """Characters of such a line."""
 
+HARDWARE_ADDRESS = re.compile(r"(?:[0-9a-f]{2}-?){6,8}")
+"""Six to eight bytes; an `id` in another form may be that of the message."""
+
+SOURCES_MAX = 32
+"""Hardware addresses in the lines of a port by which series are separated; further ones are not."""
+
 HARMLESS = dict.fromkeys(map(ord, "\t\x1b"))
 """Control characters that text may have: tabs, and the start of colour codes."""
 
@@ -221,6 +229,7 @@ class LineIntake:
         self._decoder = LineDecoder(host.count)
         self._minute = 0.0
         self._text_lines = 0
+        self._sources: set[str] = set()
 
     def restart(self) -> None:
         """Discard a partial line of an unplugged port."""
@@ -261,8 +270,23 @@ class LineIntake:
             name: value for name, value in sample.fields.items() if name not in self._describing
         }
         self._host.read_fields(
-            node, fields, sample.time, units=sample.units, instance=instance, lossy=True
+            *(node, fields, sample.time),
+            units=sample.units,
+            instance=instance,
+            source="" if self._describing else self._source_of(sample.fields),
+            lossy=True,
         )
+
+    def _source_of(self, fields: dict[str, object]) -> str:
+        """Return the hardware address in a line, so that devices on one line are separated."""
+        source = identity_of(fields)
+        if not HARDWARE_ADDRESS.fullmatch(source):
+            return ""
+        if source not in self._sources:
+            if len(self._sources) >= SOURCES_MAX:
+                return ""
+            self._sources.add(source)
+        return source
 
     def _log_text(self, line: bytes) -> None:
         """Log a board's text, such as at its start; anything else is noise and counted."""

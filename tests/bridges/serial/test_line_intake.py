@@ -173,6 +173,18 @@ def test_lines_of_several_stations_are_of_the_nodes_that_their_fields_say() -> N
     assert gateway.figure("serial/rejected") == 1
 
 
+def test_lines_with_two_addresses_are_two_series(intake: LineIntake, gateway: Gateway) -> None:
+    first, second = "28FF641E8216047C", "28:ff:a2:11:82:16:03:0b"
+    for value, address in enumerate((first, second, second, first)):
+        intake.feed(f'{{"id":"{address}","temp_c":{value}}}\n'.encode())
+    intake.feed(b"".join(b'{"id":"message-%04d","hum":1}\n' % each for each in range(100)))
+    own, other = "sensors/board/temperature", "sensors/board/temperature/28ffa2118216030b"
+    found = [(topic, each["value"]) for topic, each in gateway.broker.readings]
+    assert found[:4] == [(own, 0), (other, 1), (other, 2), (own, 3)]
+    topics = {topic for topic, _ in found}
+    assert topics == {own, other, "sensors/board/humidity"}, "a message's number is no address"
+
+
 def test_columns_and_groups_say_of_which_instance_a_line_is() -> None:
     gateway = Gateway.make()
     host = gateway.host("serial", "tty")

@@ -184,7 +184,7 @@ def test_units_are_those_of_the_readings(
         "satellites": None,
         "altitude": "m",
         "temperature_sea": "°C",
-        "ROLL": None,
+        "rotation_roll": "°",
         "wind_angle_true": "°",
         "wind_speed_true": "m/s",
     }
