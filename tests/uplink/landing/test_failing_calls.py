@@ -101,6 +101,7 @@ async def scenario(store: Store, landing: Path, calls: FailingCalls) -> None:
         await _failed_or_connected(calls, uplink)
         await publish(store, LIVE[:3])
         await publish(store, LIVE[3:])
+        await until(lambda: bool(calls.failed) or store.outbox.rows == 0)
         calls.fails = lambda number: False
         await connected(uplink)
         await until(lambda: store.outbox.rows == 0)
