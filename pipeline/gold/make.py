@@ -1,5 +1,6 @@
 """The tables that are made from silver, brought up to it for some dates."""
 
+import re
 import shutil
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -16,7 +17,7 @@ from pyspark.sql.functions import col
 
 from pipeline.errors import PipelineError
 from pipeline.gold import carried, expected, own
-from pipeline.gold.assets import zones
+from pipeline.gold.assets import ASSETS, zones
 from pipeline.gold.days import GATEWAY_DAY, NODE_DAY, Days, Quarantined
 from pipeline.gold.expected import UNEXPECTED, Unexpected
 from pipeline.gold.readings import READINGS
@@ -44,6 +45,14 @@ TABLES: dict[str, Columns] = {
     "node_day": NODE_DAY,
     expected.TABLE: UNEXPECTED,
 }
+
+VIEWS: dict[str, Columns] = {
+    **TABLES,
+    LOCAL: READINGS,
+    "freshness": FRESHNESS,
+    "assets": ASSETS,
+}
+"""What queries of one's own may read beside silver."""
 
 TAKEN = frozenset(
     (*TABLES, LOCAL, "freshness", "assets", "runs", *on_disk.IN_DELTA, *on_disk.IN_BATCHES)
@@ -101,7 +110,7 @@ def make(
     spark = open_session()
     silver = _Silver(spark.sparkContext, root, delta.files(root / "silver"), declared)
     later = expected.around(touched, 1, expected.lookback(declared.expectation))
-    wanted = sorted(touched | later.intersection(_dates(root)))
+    wanted = sorted(touched | (later.intersection(_dates(root)) if later else later))
     _make_unexpected(silver, wanted)
     before = carried.heard_from(root)
     _make_days(silver, wanted, _quarantined(root, wanted, files))
@@ -110,7 +119,9 @@ def make(
     last = carried.horizon(heard, now)
     days = carried.reached(wanted, before, heard, made, last)
     further = 1
+    every = set(wanted)
     while days:
+        every |= expected.around(days, -1, 1) if assets is not None else days
         ends = {end for _, end in carried.runs(days) if end < last}
         changed: set[date] = set()
         for portion in silver.portions(sorted(days)):
@@ -120,26 +131,56 @@ def make(
         days = carried.following(changed, further, last)
         further *= 2
     for table, query in (queries or {}).items():
-        make_own(spark, root, table, query, wanted)
+        make_own(spark, root, table, query, every)
     return now
 
 
-def make_own(spark: SparkSession, root: Path, table: str, query: str, days: list[date]) -> None:
-    """Make the rows of these days of a table of one's own, of all days if its query is new."""
+def make_own(
+    spark: SparkSession, root: Path, table: str, query: str, days: Collection[date]
+) -> None:
+    """Make the rows of these days of a table of one's own, of all days if its query is new.
+
+    A table without a column `date` is made as a whole, of all days.
+    """
     if table in TAKEN:
         raise PipelineError(f"{table}.sql: {table} is a table of the pipeline itself")
     new = own.is_new(root / table, query)
     if new:
-        days = sorted(_dates(root))
-    _silver(spark, root, days).createOrReplaceTempView("silver")
+        days = _dates(root)
+    _show(spark, root, query, days)
     rows = own.rows_of(spark, table, query)
+    whole = DATE not in rows.columns
     if new:
-        own.create(root / table, rows, query)
+        own.create(root / table, rows)
+    elif whole:
+        _show(spark, root, query, _dates(root))
+        rows = own.rows_of(spark, table, query)
     staged = staging.stage(root)
-    wanted = rows.where(col(DATE).isin(days))  # others would be there twice
-    write_folder(wanted, staged / table, partition=DATE)
-    _swap(root, table, staged / table, days)
+    if whole:
+        write_folder(rows, staged / table)
+        old = delta.files(root / table)
+        added = delta.adopt(staged / table, root / table, _prefix(staged))
+        delta.commit(root / table, added, delta.removals(old))
+    else:
+        wanted = rows.where(col(DATE).isin(sorted(days)))  # others would be there twice
+        write_folder(wanted, staged / table, partition=DATE)
+        _swap(root, table, staged / table, days)
+    own.note(root / table, query)
     shutil.rmtree(staged)
+
+
+def _show(spark: SparkSession, root: Path, query: str, days: Collection[date]) -> None:
+    """Make views of the tables that a query names, of these days where they have days."""
+    named = set(re.findall(r"\w+", query.lower()))
+    _silver(spark, root, sorted(days)).createOrReplaceTempView("silver")
+    for table, columns in VIEWS.items():
+        if table in named:
+            files = delta.files(root / table) if delta.exists(root / table) else []
+            near = [root / table / each["path"] for each in files if each["num_records"]]
+            rows = read_files(spark, root / table, near, columns)
+            if DATE in rows.columns:
+                rows = rows.where(col(DATE).isin(sorted(days)))
+            rows.createOrReplaceTempView(table)
 
 
 @dataclass
@@ -263,8 +304,13 @@ def _silver(spark: SparkSession, root: Path, dates: list[date]) -> DataFrame:
 def _swap(root: Path, table: str, staged: Path, dates: Collection[date]) -> None:
     """Put the files of a staged folder in the place of those which the table has of these dates."""
     old = [each for each in delta.files(root / table) if each.get(f"partition.{DATE}") in dates]
-    added = delta.adopt(staged, root / table, f"made-{staged.parent.name.rpartition('-')[2]}")
+    added = delta.adopt(staged, root / table, _prefix(staged.parent))
     delta.commit(root / table, added, delta.removals(old, DATE))
+
+
+def _prefix(staged: Path) -> str:
+    """Return how the names of files begin that were made in a staged folder."""
+    return f"made-{staged.name.rpartition('-')[2]}"
 
 
 def _quarantined(root: Path, dates: list[date], files: pa.Table) -> Quarantined:

@@ -14,16 +14,15 @@ DATE = "date"
 
 
 def rows_of(spark: SparkSession, table: str, query: str) -> DataFrame:
-    """Return what the query gives of the view `silver`; raises PipelineError."""
+    """Return what the query gives of the views; raises PipelineError."""
     try:
         rows = spark.sql(query)
     except PySparkException as error:
         said = str(error).strip().partition("\n")[0]
         raise PipelineError(f"{table}.sql: {said}") from None
-    kinds = dict(rows.dtypes)
-    if kinds.get(DATE) != "date":
-        wrong = kinds.get(DATE, "missing")
-        raise PipelineError(f"{table}.sql: its column date is {wrong}, but must be a DATE")
+    kind = dict(rows.dtypes).get(DATE, "date")
+    if kind != "date":
+        raise PipelineError(f"{table}.sql: its column date is {kind}, but must be a DATE")
     return rows
 
 
@@ -32,9 +31,17 @@ def is_new(table: Path, query: str) -> bool:
     return not delta.exists(table) or DeltaTable(table.as_uri()).metadata().description != query
 
 
-def create(table: Path, rows: DataFrame, query: str) -> None:
-    """Make the table with the columns of these rows, in place of one of another query."""
+def create(table: Path, rows: DataFrame) -> None:
+    """Make the table with the columns of these rows, in place of one of another query.
+
+    Its query is noted once its rows are in it, so that a kill before that makes it new again.
+    """
     schema = Schema.from_arrow(to_arrow_schema(rows.schema))
-    DeltaTable.create(
-        table.as_uri(), schema, mode="overwrite", partition_by=[DATE], description=query
-    )
+    partitions = [DATE] if DATE in rows.columns else None
+    DeltaTable.create(table.as_uri(), schema, mode="overwrite", partition_by=partitions)
+
+
+def note(table: Path, query: str) -> None:
+    """Note of which query the table has the rows."""
+    if is_new(table, query):
+        DeltaTable(table.as_uri()).alter.set_table_description(query)

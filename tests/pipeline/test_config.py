@@ -70,7 +70,7 @@ MISTAKES = [
     ("landings = 'x'", "landings is not known: did you mean landing?"),
     ("landing = 3", "landing is 3, but a text is needed"),
     ("[runs]", "runs is not known: did you mean run?"),
-    ("[qqqq]", "qqqq is not known; known are backtest, collect, compact, "),
+    ("[qqqq]", "qqqq is not known; known are assets, backtest, collect, "),
     ("[run]\nevry = 3", "run.evry is not known: did you mean every?"),
     ("[run]\nevery = '3'", "run.every is '3', but a number is needed"),
     ("[run]\nbatch_files = 1.5", "run.batch_files is 1.5, but a whole number is needed"),

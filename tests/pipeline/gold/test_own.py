@@ -5,9 +5,12 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
 
 from pipeline.errors import PipelineError
+from pipeline.gold import assets
+from pipeline.gold import make as gold_tables
 from pipeline.gold.queries import read_queries
 from pipeline.tables import delta, on_disk
 from pipeline.tables.columns import SILVER
@@ -82,12 +85,24 @@ def test_a_query_is_a_table_that_follows_silver_and_its_own_text(
         ("n0", date(2025, 11, 22)): 5.0, ("n1", date(2025, 11, 22)): 7.0,
     }  # fmt: skip
     for query, reported in (
-        ("SELECT node FROM silver", "mine.sql: its column date is missing, but must be a DATE"),
+        ("SELECT 1 AS date FROM silver", "mine.sql: its column date is int, but must be a DATE"),
         ("SELEC 1", "mine.sql: .PARSE_SYNTAX_ERROR"),
     ):
         file.write_text(query)
         with pytest.raises(PipelineError, match=reported):
             make(22)
+    places = [{"gateway_id": "barn", "node": "n0", "name": "Tank", "place": "Cellar"}]
+    gold_tables.create(tables)
+    assets.update(tables, pa.Table.from_pylist(places, schema=assets.ASSETS_SCHEMA))
+    file.write_text(
+        "SELECT name, sum(value) AS total FROM silver JOIN assets USING (gateway_id, node)"
+        " GROUP BY ALL"
+    )
+    make()
+    assert delta.read(tables / "mine").to_pylist() == [{"name": "Tank", "total": 18.0}]
+    add(tables, 23, [2])
+    make(23)  # as a whole
+    assert delta.read(tables / "mine").to_pylist() == [{"name": "Tank", "total": 20.0}]
     file.rename(folder / "silver.sql")
     with pytest.raises(PipelineError, match="silver is a table of the pipeline itself"):
         make(22)
