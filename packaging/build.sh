@@ -5,7 +5,8 @@
 #   packaging/build.sh wheel       the wheel of plain Python, and the source distribution
 #   packaging/build.sh compiled    the wheel with the compiled modules, for this machine and Python
 #   packaging/build.sh deb [ARCH]  the Debian package for amd64, arm64 or armhf (default: this machine)
-#   packaging/build.sh image       the container image tidegate:VERSION, from the wheel in dist/
+#   packaging/build.sh image       the container image tidegate:VERSION, from the wheel in dist/; IMAGE_OPTIONS
+#                                  are more options, such as --build-arg BASE=localhost/python
 #
 # PYTHON is an interpreter that has setuptools, setuptools-scm and Cython. A Debian package is for
 # the Python of one Debian release: TARGET_PYTHON (3.11, of Debian 12).
@@ -185,13 +186,19 @@ image() {
     mkdir "$WORK/context"
     cp "$wheel" "$ROOT/packaging/oci/health.py" "$WORK/context"
     tag=$(basename "$wheel" | cut -d- -f2 | tr + -)
+    # The format of OCI has no health check.
+    same="--format docker --timestamp $SOURCE_DATE_EPOCH"
     if command -v buildah >/dev/null; then
-        buildah build --timestamp "$SOURCE_DATE_EPOCH" -f "$ROOT/packaging/oci/Containerfile" -t "tidegate:$tag" "$WORK/context"
+        program="buildah build $same"
+    elif command -v podman >/dev/null; then
+        program="podman build $same"
     elif command -v docker >/dev/null; then
-        docker build -f "$ROOT/packaging/oci/Containerfile" -t "tidegate:$tag" "$WORK/context"
+        program="docker build"
     else
-        fail "an image is built by buildah or docker: apt-get install buildah"
+        fail "an image is built by buildah, podman or docker: apt-get install buildah"
     fi
+    # shellcheck disable=SC2086 # words on purpose
+    $program ${IMAGE_OPTIONS:-} -f "$ROOT/packaging/oci/Containerfile" -t "tidegate:$tag" "$WORK/context"
 }
 
 case "${1:-}" in
