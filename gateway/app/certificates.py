@@ -63,6 +63,13 @@ def spell_end(certificate: Certificate) -> str:
     return f"{key}: {file} ends in {days:.0f} days"
 
 
+def certificate_warnings(configuration: Configuration, wall_seconds: float) -> Iterator[str]:
+    """Yield a line for each certificate that has ended, or ends within WARN_DAYS."""
+    for each in certificates(configuration, wall_seconds):
+        if each.days <= WARN_DAYS:
+            yield f"{spell_end(each)}: renew it, the gateway reads it by itself"
+
+
 def watch_certificates(run: Run) -> None:
     """Raise and end the alarm `certificate` while the gateway runs."""
     watching = asyncio.get_running_loop().create_task(_watch(run))

@@ -235,6 +235,9 @@ def _check(options: argparse.Namespace) -> int:
 
         print(schema_text(), end="")
         return 0
+    import time
+
+    from gateway.app.certificates import certificate_warnings
     from gateway.app.checks.check import check_configuration
     from gateway.app.checks.service import find_service, service_warnings
     from gateway.app.checks.warnings import warnings
@@ -253,7 +256,8 @@ def _check(options: argparse.Namespace) -> int:
         print(f"{options.file}: {promise}")
     service = find_service(configuration)
     found = [] if service is None else list(service_warnings(configuration, service))
-    for warning in [*warnings(configuration, options.data), *found]:
+    ending = certificate_warnings(configuration, time.time())
+    for warning in [*warnings(configuration, options.data), *ending, *found]:
         print(f"{options.file}: warning: {warning}")
     for bridge in configuration.bridges:
         for note in bridge.kind.notes(bridge.settings):

@@ -39,6 +39,11 @@ def test_each_file_is_named_once_with_its_days(tmp_path: Path) -> None:
         f"listener[0].tls_certificate: {pair.certificate} has ended 10 days ago",
         f"uplink[0].ca_file: {authority.ca_file} has ended 39 days ago",
     ]
+    # `tidegate check` says those that have to be renewed
+    assert [*certificate_warnings(configuration, now)] == [
+        f"uplink[0].ca_file: {authority.ca_file} ends in 1 days: renew it, the gateway reads it by"
+        " itself"
+    ]
 
 
 async def test_the_alarm_ends_once_the_file_is_renewed(

@@ -17,6 +17,7 @@ from gateway.mqtt.topics import SHARED_PREFIX, check_topic_filter, topic_matches
 from gateway.settings import checks
 from gateway.settings.declaration import Check
 from gateway.settings.listener import ListenerSettings
+from gateway.settings.metrics import MetricsSettings
 from gateway.settings.uplink import UplinkSettings
 from gateway.settings.uplinks import DEFAULT_RULE, PlacedRule, place_of, rules_of
 from gateway.where.compile import compile_where
@@ -169,7 +170,7 @@ def _is_known(error: ConfigurationError, wrong: Sequence[str]) -> bool:
 
 
 def _different_addresses(configuration: Configuration) -> Iterator[ConfigurationError]:
-    """Yield listeners at an address of an earlier one."""
+    """Yield listeners at an address of an earlier one, and [metrics] at that of a listener."""
     for index, listener in enumerate(configuration.listeners):
         for number, other in enumerate(configuration.listeners[:index]):
             if overlaps(listener, other):
@@ -179,12 +180,18 @@ def _different_addresses(configuration: Configuration) -> Iterator[Configuration
                 key = f"listener[{index}].{name}"
                 yield ConfigurationError(configuration.file, key, value, allowed)
                 break
+    metrics = configuration.metrics
+    for index, listener in enumerate(configuration.listeners if metrics is not None else ()):
+        if overlaps(listener, metrics):
+            allowed = f"one that no listener has; listener[{index}] has it"
+            yield ConfigurationError(configuration.file, "metrics.port", listener.port, allowed)
 
 
-def overlaps(one: ListenerSettings, other: ListenerSettings) -> bool:
+def overlaps(one: ListenerSettings, other: ListenerSettings | MetricsSettings) -> bool:
     """Return whether only one of two listeners can have its address."""
-    if one.path is not None or other.path is not None:
-        return one.path == other.path
+    path = other.path if isinstance(other, ListenerSettings) else None
+    if one.path is not None or path is not None:
+        return one.path == path
     hosts, others = _addresses(one.host), _addresses(other.host)
     return one.port == other.port and any(
         first == second or ANY_ADDRESS.get(first.version) in (first, second)

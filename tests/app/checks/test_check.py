@@ -224,6 +224,25 @@ def test_two_listeners_at_one_address(tmp_path: Path, first: str, second: str, t
 
 
 @pytest.mark.parametrize(
+    ("listener", "taken"),
+    [
+        ("port = 9234", True),
+        ("", False),
+        ("host = '::1'\nport = 9234", False),
+        ("path = '/a'", False),
+    ],
+)
+def test_the_metrics_have_a_port_of_their_own(tmp_path: Path, listener: str, taken: bool) -> None:
+    text = f"[metrics]\n[[listener]]\n{listener}\n"
+    if not taken:
+        check(tmp_path, text)
+        return
+    with pytest.raises(ConfigurationError, match=r"no listener has; listener\[0\] has it") as raised:
+        check(tmp_path, text)
+    assert raised.value.key == "metrics.port"
+
+
+@pytest.mark.parametrize(
     ("keys", "key", "module", "extra"),
     [
         ("url = 'mqtt://a'\nproxy = 'socks5://b:1080'", "uplink.proxy", "python_socks", "proxy"),
