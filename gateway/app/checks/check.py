@@ -181,8 +181,8 @@ def _different_addresses(configuration: Configuration) -> Iterator[Configuration
                 yield ConfigurationError(configuration.file, key, value, allowed)
                 break
     metrics = configuration.metrics
-    for index, listener in enumerate(configuration.listeners if metrics is not None else ()):
-        if overlaps(listener, metrics):
+    for index, listener in enumerate(configuration.listeners):
+        if metrics is not None and overlaps(listener, metrics):
             allowed = f"one that no listener has; listener[{index}] has it"
             yield ConfigurationError(configuration.file, "metrics.port", listener.port, allowed)
 
