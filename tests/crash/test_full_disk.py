@@ -19,7 +19,6 @@ from tests.support.processes.crash_gateway import (
     kept,
     retained,
     until_figure,
-    until_kept,
 )
 
 pytestmark = pytest.mark.mount
@@ -66,21 +65,3 @@ async def test_killed_on_a_full_disk_all_that_was_acknowledged_is_there(
     assert kept(first) > 0
     assert kept(second) == 0
     assert compare(gateway, [first, second], tmp_path / "scratch") == []
-
-
-async def test_with_room_again_it_goes_on(
-    make_gateway: MakeGateway, small: Path, tmp_path: Path, seed: int
-) -> None:
-    gateway = make_gateway(NOBODY_TAKES)
-    await gateway.start()
-    publisher = Publisher("a", [], Random(seed), persistent=False)
-    async with aclosing(publisher):
-        await publisher.join(gateway.port)
-        busy = asyncio.create_task(publisher.publish_freely())
-        assert await until_figure(gateway, "tidegate/storage/rejected")
-        mount(small, "remount", f"size={LARGE}")
-        await until_kept(publisher, 100)
-        assert await retained(gateway.port, "$SYS/broker/tidegate/alarm/disk") == ""
-        gateway.kill()
-        await busy
-    assert compare(gateway, [publisher], tmp_path / "scratch") == []

@@ -160,17 +160,6 @@ async def test_a_wrong_password_costs_time_and_the_right_one_none_elsewhere(plac
     assert second == PubAck(1, DENIED)
 
 
-async def test_guesses_at_the_same_time_are_looked_at_one_by_one(place: Place) -> None:
-    begin = time.monotonic()
-    for number, password in enumerate((b"1", b"2", b"3", b"4", b"5", b"secret")):
-        client = await place.clients.open()
-        await client.send(Connect(f"c{number}", username="anna", password=password))
-    connack = await client.receive()
-    assert isinstance(connack, ConnAck)
-    assert connack.reason_code == ReasonCode.SUCCESS
-    assert time.monotonic() - begin > 0.05 + 0.1 + 0.2 + 0.4 + 0.8
-
-
 async def test_who_is_gone_does_not_log_in_on_a_connection_of_before(place: Place) -> None:
     early = await place.clients.open()
     first = await place.clients.open()
@@ -210,13 +199,3 @@ async def test_a_file_that_is_half_written_for_a_while_is_not_read(place: Place)
     while await publish(sensor, "s/1") != DENIED:
         await ask(anna)
     assert "acl have changed: 0 rules came, 2 went: user 'anna' +0 -1" in place.gateway.log()
-
-
-@pytest.mark.parametrize("name", ["acl", "users"])
-async def test_nobody_waits_for_a_file_that_became_a_pipe(place: Place, name: str) -> None:
-    sensor = await place.connect("sensor")
-    (place.folder / name).unlink()
-    os.mkfifo(place.folder / name)
-    hang_up(place)
-    while f"keeps its old files: {name}: no regular file" not in place.gateway.log():
-        await ask(sensor)

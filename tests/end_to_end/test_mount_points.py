@@ -125,27 +125,6 @@ async def test_a_session_is_on_disk_with_whole_topics(
     await inside.close()
 
 
-async def test_rules_see_whole_topics(
-    tmp_path: Path, gateway: GatewayProcess, mounted: int
-) -> None:
-    (tmp_path / "acl").write_text("topic readwrite site/1/open/#\ntopic readwrite open/#\n")
-    gateway.configure(CONFIG.format(mounted=mounted, acl=f'acl_file = "{tmp_path / "acl"}"'))
-    assert tidegate("check", tmp_path / "gateway.toml").returncode == 0
-    gateway.stop()
-    gateway.start()
-    until(lambda: listens(mounted), "the other listener is there", gateway.log)
-    inside = await _client(mounted, "inside")
-    assert await inside.subscribe("closed") == 0x87
-    assert await inside.subscribe("#") == 0
-    await inside.send(
-        Publish("closed", b"", 1, packet_id=1), Publish("open/1", b"", 1, packet_id=2)
-    )
-    came = [await inside.receive() for _ in range(3)]
-    assert [getattr(each, "reason_code", None) for each in came].count(0x87) == 1
-    assert [each.topic for each in came if isinstance(each, Publish)] == ["open/1"]
-    await inside.close()
-
-
 async def test_another_mount_point_ends_connections_and_old_sessions(
     tmp_path: Path, gateway: GatewayProcess, mounted: int
 ) -> None:

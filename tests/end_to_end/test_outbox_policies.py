@@ -10,7 +10,7 @@ import paho.mqtt.client as paho
 import pytest
 from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
 
-from gateway.mqtt.packets import MQTT_3_1_1, Packet, PubAck, Publish, PubRec
+from gateway.mqtt.packets import PubAck, Publish, PubRec
 from tests.support.fleet.fleet_collector import FleetCollector
 from tests.support.nodes.sensor_client import SensorClient
 from tests.support.processes.gateway_process import GatewayProcess
@@ -225,37 +225,3 @@ async def answers(port: int, count: int) -> list[int]:
     assert await client.waiting() == []
     await client.close()
     return codes
-
-
-def test_by_default_local_subscribers_get_what_the_fleet_will_not(scene: Scene) -> None:
-    gateway = scene.start("drop-newest")
-    local = FleetCollector(gateway.port, "sensors/#", "local")
-    alarms = FleetCollector(gateway.port, "$SYS/broker/tidegate/alarm/outbox_full", "alarms")
-    scene.publish("sensors/a", QUOTA + 5)
-    until(lambda: len(local.received) == QUOTA + 5, "local subscribers get all", gateway.log)
-    until(lambda: len(alarms.received) == 1, "the alarm is raised", gateway.log)
-    assert b"the outbox is full: local subscribers still get" in alarms.received[0].payload
-    local.close()
-    alarms.close()
-    assert "WARNING" in next(line for line in gateway.log().splitlines() if "is full" in line)
-    assert [value for *_, value in scene.arrivals(QUOTA)] == list(range(1, QUOTA + 1))
-
-
-def test_reject_closes_the_connection_of_an_mqtt_3_1_1_publisher(scene: Scene) -> None:
-    gateway = scene.start("reject")
-    scene.publish("sensors/a", QUOTA)
-    assert asyncio.run(last_words(gateway.port)) == []
-    said = "the outbox is full, and MQTT 3.1.1 has no answer that says so"
-    until(lambda: said in gateway.log(), "the log says why", gateway.log)
-    until(lambda: scene.figure("rejected") == 1, "the refusal is counted")
-    assert [value for *_, value in scene.arrivals(QUOTA)] == list(range(1, QUOTA + 1))
-
-
-async def last_words(port: int) -> list[Packet]:
-    """Publish one message as an MQTT 3.1.1 client; return what comes until the end."""
-    client = await RawClient.open(port, MQTT_3_1_1)
-    await client.say_connect("old")
-    await client.send(Publish("sensors/a", b'{"value":99}', 1, packet_id=1))
-    packets = await client.until_closed()
-    await client.close()
-    return packets

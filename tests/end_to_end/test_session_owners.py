@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, ConnAck, Connect, Packet, Publish, Will
+from gateway.mqtt.packets import MQTT_5, ConnAck, Connect, Packet, Publish, Will
 from gateway.mqtt.properties import Properties
-from gateway.mqtt.reason_codes import ReasonCode
 from gateway.server.passwords.hashing import hash_password
 from tests.support.ports import free_port
 from tests.support.processes.gateway_process import GatewayProcess
@@ -21,11 +20,6 @@ acl_file = "nothing"
 port = {door}
 password_file = "users"
 acl_file = "acl"
-[[listener]]
-port = {open}
-password_file = "users"
-acl_file = "acl"
-session_takeover = "anyone"
 """
 ACL = """\
 user anna
@@ -34,7 +28,6 @@ user ben
 topic readwrite open
 """
 HASHED = hash_password(b"secret", cost=4)
-NOT_VALID = ReasonCode.CLIENT_IDENTIFIER_NOT_VALID
 
 
 @dataclass
@@ -42,7 +35,6 @@ class Place:
     gateway: GatewayProcess
     folder: Path
     door: int
-    open: int
     clients: list[RawClient] = field(default_factory=list)
 
     def write(self, *users: str) -> None:
@@ -54,14 +46,12 @@ class Place:
         client_id: str,
         username: str,
         *,
-        port: int = 0,
-        version: int = MQTT_5,
         will: Will | None = None,
     ) -> tuple[RawClient, ConnAck]:
-        client = await RawClient.open(port or self.door, version)
+        client = await RawClient.open(self.door)
         self.clients.append(client)
-        expiry = Properties(session_expiry_interval=3600 if version == MQTT_5 else None)
-        await client.send(Connect(client_id, version, False, 0, username, b"secret", will, expiry))
+        expiry = Properties(session_expiry_interval=3600)
+        await client.send(Connect(client_id, MQTT_5, False, 0, username, b"secret", will, expiry))
         connack = await client.receive()
         assert isinstance(connack, ConnAck)
         return client, connack
@@ -69,9 +59,9 @@ class Place:
 
 @pytest.fixture
 async def place(tmp_path: Path) -> AsyncIterator[Place]:
-    door, open_ = free_port(), free_port()
-    gateway = GatewayProcess(tmp_path, CONFIG.format(door=door, open=open_))
-    place = Place(gateway, tmp_path, door, open_)
+    door = free_port()
+    gateway = GatewayProcess(tmp_path, CONFIG.format(door=door))
+    place = Place(gateway, tmp_path, door)
     (tmp_path / "nothing").write_text("# empty on purpose\n")
     (tmp_path / "acl").write_text(ACL)
     place.write("anna", "ben")
@@ -107,18 +97,3 @@ async def test_a_session_is_its_users_also_after_a_kill(place: Place) -> None:
     anna, connack = await place.connect("c", "anna")
     assert connack.session_present
     assert topics(await anna.waiting()) == ["secret", "open"]  # not the will, at QoS 0
-
-
-async def test_another_user_is_refused_unless_anyone_takes_over(place: Place) -> None:
-    anna, _ = await place.connect("c", "anna")
-    await anna.subscribe("#", 1)
-    for version in (MQTT_3_1_1, MQTT_5):
-        _, connack = await place.connect("c", "ben", version=version)
-        assert connack.reason_code == NOT_VALID
-    await anna.send(Publish("secret", b"x", 1, packet_id=1))
-    assert topics(await anna.waiting()) == ["secret"]
-    assert "the client identifier is that of another user's session: it is" in place.gateway.log()
-    ben, connack = await place.connect("c", "ben", port=place.open)
-    assert (connack.reason_code, connack.session_present) == (ReasonCode.SUCCESS, False)
-    assert not await ben.waiting()
-    assert "ends the session of user 'anna' that has its client identifier" in place.gateway.log()

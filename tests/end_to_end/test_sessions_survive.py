@@ -6,12 +6,7 @@ from typing import TypeVar
 from gateway.mqtt.packets import (
     Packet,
     PubAck,
-    PubComp,
     Publish,
-    PubRec,
-    PubRel,
-    UnsubAck,
-    Unsubscribe,
 )
 from gateway.mqtt.properties import Properties
 from tests.support.processes.gateway_process import GatewayProcess
@@ -38,66 +33,10 @@ async def take(client: RawClient, kind: type[P]) -> P:
     return packet
 
 
-async def publish(
-    client: RawClient, topic: str, payload: bytes, qos: int = 1, **more: object
-) -> None:
-    """Publish and return once it is acknowledged, in full."""
-    await client.send(Publish(topic, payload, qos, packet_id=1 if qos else 0, **more))  # type: ignore[arg-type]  # by name
-    if qos == 2:
-        assert (await take(client, PubRec)).reason_code < 0x80
-        await client.send(PubRel(1))
-        await take(client, PubComp)
-    elif qos:
-        assert (await take(client, PubAck)).reason_code < 0x80
-
-
-async def test_a_qos_2_message_that_was_taken_is_not_taken_again(
-    gateway: GatewayProcess, clients: Clients
-) -> None:
-    subscriber = await stay(clients)
-    await subscriber.subscribe("t", 2)
-    await subscriber.close()
-    publisher = await stay(clients, "p")
-    message = Publish("t", b"once", 2, packet_id=7)
-    await publisher.send(message)
-    assert await take(publisher, PubRec) == PubRec(7)
-    restart(gateway)
-    publisher = await stay(clients, "p")
-    assert publisher.connack.session_present
-    message.dup = True
-    await publisher.send(message)
-    assert await take(publisher, PubRec) == PubRec(7)
-    await publisher.send(PubRel(7))
-    assert await take(publisher, PubComp) == PubComp(7)
-    restart(gateway)
-    publisher = await stay(clients, "p")
-    await publisher.send(Publish("t", b"next", 2, packet_id=7))  # the identifier is free again
-    await take(publisher, PubRec)
-    restart(gateway)
-    subscriber = await stay(clients)
-    assert [(await take(subscriber, Publish)).payload for _ in range(2)] == [b"once", b"next"]
-    assert await subscriber.waiting() == []
-
-
-async def test_a_qos_2_message_goes_on_where_it_was(
-    gateway: GatewayProcess, clients: Clients
-) -> None:
-    subscriber = await stay(clients)
-    await subscriber.subscribe("t", 2)
-    await publish(await clients.connect("p"), "t", b"once", 2)
-    first = await take(subscriber, Publish)
-    assert not first.dup
-    restart(gateway)
-    subscriber = await stay(clients)
-    again = await take(subscriber, Publish)
-    assert (again.payload, again.packet_id, again.dup) == (b"once", first.packet_id, True)
-    await subscriber.send(PubRec(again.packet_id))
-    assert await take(subscriber, PubRel) == PubRel(first.packet_id)
-    restart(gateway)
-    subscriber = await stay(clients)
-    assert await take(subscriber, PubRel) == PubRel(first.packet_id)
-    await subscriber.send(PubComp(first.packet_id))
-    assert await subscriber.waiting() == []
+async def publish(client: RawClient, topic: str, payload: bytes) -> None:
+    """Publish and return once it is acknowledged."""
+    await client.send(Publish(topic, payload, 1, packet_id=1))
+    assert (await take(client, PubAck)).reason_code < 0x80
 
 
 async def test_packet_identifiers_survive_an_orderly_stop(
@@ -115,32 +54,6 @@ async def test_packet_identifiers_survive_an_orderly_stop(
     subscriber = await stay(clients)
     again = await take(subscriber, Publish)
     assert (again.payload, again.packet_id, again.dup) == (b"1", second.packet_id, True)
-    assert await subscriber.waiting() == []
-
-
-async def test_subscriptions_keep_their_options_and_filters(
-    gateway: GatewayProcess, clients: Clients
-) -> None:
-    subscriber = await stay(clients)
-    where = Properties(user_properties=(("$where", "value > 20"),), subscription_identifiers=(9,))
-    await subscriber.subscribe("filtered", 1, where, retain_as_published=True)
-    await subscriber.subscribe("$share/g/shared", 1)
-    await subscriber.subscribe("own", 1, no_local=True)
-    await subscriber.subscribe("given/up", 1)
-    await subscriber.send(Unsubscribe(5, ["given/up"]))
-    await take(subscriber, UnsubAck)
-    restart(gateway)
-    subscriber = await stay(clients)
-    publisher = await clients.connect("p")
-    await publish(publisher, "filtered", b'{"value":20}')
-    await publish(publisher, "filtered", b'{"value":21}', retain=True)
-    await publish(publisher, "given/up", b"x")
-    await publish(publisher, "shared", b"y")
-    filtered = await take(subscriber, Publish)
-    assert (filtered.payload, filtered.retain) == (b'{"value":21}', True)
-    assert filtered.properties.subscription_identifiers == (9,)
-    assert (await take(subscriber, Publish)).payload == b"y"
-    await subscriber.send(Publish("own", b"z"))
     assert await subscriber.waiting() == []
 
 

@@ -1,7 +1,5 @@
 import asyncio
 import logging
-import sqlite3
-from pathlib import Path
 
 import pytest
 
@@ -21,19 +19,9 @@ from gateway.mqtt.packets import (
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.server.transport import NOTED_OUTPUT
 from gateway.session.span import Span
-from gateway.storage.engine.database import FILE_NAME
 from tests.support.broker.publications import publish
 from tests.support.disk.storage import Store, until
-from tests.support.processes.server import HeldWriter, Server, serve
-from tests.support.raw_client import RawClient
-
-
-def rows_on_disk(folder: Path) -> int:
-    with sqlite3.connect(folder / FILE_NAME) as reader:
-        (count,) = reader.execute("SELECT count(*) FROM meta WHERE name LIKE 'row %'").fetchone()
-    reader.close()
-    return int(count)
-
+from tests.support.processes.server import HeldWriter, Server
 
 # --- durability -----------------------------------------------------------------------------
 
@@ -73,22 +61,6 @@ async def test_an_answer_leaves_when_everyone_it_is_owed_to_has_acknowledged(
     assert held_writer.committed == 0
 
 
-async def test_memory_durability_answers_at_once() -> None:
-    server = await serve(HeldWriter(durable=False))
-    client = await server.clients.connect("c")
-    await client.send(Publish("up/a", qos=1, packet_id=7))
-    assert await client.receive() == PubAck(7)
-    await server.close()
-
-
-async def test_an_answered_message_is_on_disk(server: Server, tmp_path: Path) -> None:
-    client = await server.clients.connect("c")
-    for number in range(1, 21):
-        await client.send(Publish("up/a", qos=1, packet_id=number))
-        assert await client.receive() == PubAck(number)
-        assert rows_on_disk(tmp_path) == number
-
-
 async def test_a_hundred_messages_share_a_commit(server: Server, store: Store) -> None:
     client = await server.clients.connect("c")
     before = store.counters.count("tidegate/storage/commits")
@@ -97,19 +69,6 @@ async def test_a_hundred_messages_share_a_commit(server: Server, store: Store) -
     assert answers == [PubAck(1 + number) for number in range(100)]
     assert 1 <= store.counters.count("tidegate/storage/commits") - before <= 5
     assert store.counters.count("tidegate/storage/rows") == 100
-
-
-@pytest.mark.uncovered
-async def test_many_clients_share_commits(server: Server, store: Store) -> None:
-    async def publish_50(client: RawClient) -> None:
-        for number in range(50):
-            await client.send(Publish("up/a", qos=1, packet_id=1 + number))
-            assert await client.receive() == PubAck(1 + number)
-
-    clients = [await server.clients.connect(f"c{number}") for number in range(10)]
-    await asyncio.gather(*(publish_50(client) for client in clients))
-    assert store.counters.count("tidegate/storage/rows") == 500
-    assert store.counters.count("tidegate/storage/commits") < 250
 
 
 # --- ends -----------------------------------------------------------------------------------
