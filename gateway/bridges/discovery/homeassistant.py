@@ -323,9 +323,11 @@ class HomeAssistant:
 
     def _node(self, name: str) -> Node | None:
         node = self._nodes.get(name)
-        if node is not None:
-            return node
         stranger = name in self._host.services.strangers
+        if node is not None:
+            if node.announced.stranger != stranger:  # it was listed in between
+                node.announced.stranger, node.changed = stranger, True
+            return node
         if not self._has_capacity(stranger=stranger):
             self._host.count("not_announced")
             return None
