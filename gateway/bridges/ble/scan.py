@@ -96,6 +96,8 @@ async def answered(question: Any) -> Any:
             return await question
     except TimeoutError:
         raise BridgeError(f"BlueZ does not answer within {ANSWER_TIMEOUT:g} s") from None
+    except FileNotFoundError:
+        raise BridgeError("no D-Bus system bus: is BlueZ (bluetoothd) installed?") from None
     except (BleakError, DBusError, OSError, EOFError) as failure:
         raise RefusedError(str(failure) or type(failure).__name__) from failure
 

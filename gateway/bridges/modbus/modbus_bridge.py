@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import logging
 import math
+import termios
 from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -118,7 +119,7 @@ class ModbusBridge:
         client.set_max_no_responses(1_000_000_000)
         try:
             connected = await client.connect()
-        except OSError as failure:
+        except (OSError, termios.error) as failure:  # such as a parity that the adapter lacks
             raise BridgeError(str(failure)) from failure
         if not connected:
             client.close()

@@ -1,6 +1,7 @@
 """Finds devices on Modbus buses: asks each for a register, and finds the map that fits."""
 
 import contextlib
+import termios
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -65,7 +66,7 @@ async def _scan_bus(place: str, options: ScanOptions) -> list[FoundTable]:
         try:
             client = make_client(settings)
             connected = await client.connect()
-        except (OSError, PortError) as failure:
+        except (OSError, PortError, termios.error) as failure:
             options.report(f"{place}: {failure}")
             return []
         if not connected:

@@ -93,6 +93,14 @@ def state(gateway: Gateway) -> object:
     return gateway.figure("ble/hci0/state")
 
 
+async def test_a_board_without_bluez_is_told_what_it_lacks(
+    gateway: Gateway, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DBUS_SYSTEM_BUS_ADDRESS", f"unix:path={tmp_path}/none")
+    async with bridging(gateway):
+        await until(lambda: "bluetoothd" in str(gateway.figure("ble/hci0/error")))
+
+
 async def test_advertisements_become_readings_and_repeated_packets_do_not(
     bus: Bus, gateway: Gateway
 ) -> None:

@@ -162,6 +162,14 @@ def _pump(source: int, target: int) -> None:
         os.write(target, data)
 
 
+async def test_a_line_that_cannot_be_set_up_is_waited_for(
+    gateway: Gateway, pair: tuple[str, str], caplog: pytest.LogCaptureFixture
+) -> None:
+    async with bridging(gateway, pair[0], parity="even"):  # which a pseudo-terminal lacks
+        await until(lambda: gateway.figure("modbus/plc/state") == "waiting")
+    assert "Traceback" not in caplog.text
+
+
 async def test_rtu_on_a_line(gateway: Gateway, pair: tuple[str, str]) -> None:
     ours, theirs = pair
     server = ModbusSerialServer(
