@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gateway.bridges.readings.reading import Value
-from gateway.bridges.readings.registry import Kind, base_quantity, instance_of
+from gateway.bridges.readings.registry import Kind, base_quantity, instance_of, last_quantity
 from gateway.bridges.supervision.control import Control
 from gateway.version import VERSION
 
@@ -156,8 +156,9 @@ Without the class every version takes it."""
 def _measured(quantity: str, unit: str | None) -> dict[str, Any]:
     component: dict[str, Any] = {} if unit is None else {"unit_of_measurement": unit}
     component["state_class"] = "measurement"
-    known = base_quantity(quantity)
-    if known is not None and known.state_class and _unit_fits(known.units, unit):
+    both = base_quantity(quantity), last_quantity(quantity)
+    known = next((each for each in both if each and _unit_fits(each.units, unit)), None)
+    if known is not None and known.state_class:
         component["state_class"] = known.state_class
         if known.device_class and (known.name, unit) not in RECENT_UNITS:
             component["device_class"] = known.device_class

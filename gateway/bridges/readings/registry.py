@@ -236,6 +236,7 @@ def _quantities() -> dict[str, Quantity]:
         *_of(METERS, Kind.TOTAL),
         *_of(WITHOUT_CLASS, Kind.SAMPLE, has_class=False),
         Quantity("wind_direction", ("°",), "wind_direction", state_class="measurement_angle"),
+        Quantity("energy_net", tuple(ENERGIES.split()), "energy", state_class="total"),
         *(Quantity(name, device_class=name, kind=Kind.EVENT) for name in EVENTS.split()),
         *(_binary(name, name) for name in BINARY.split()),
         *(_binary(name, device_class) for name, device_class in BINARY_OF_CLASS.items()),
@@ -482,6 +483,16 @@ def base_quantity(name: str) -> Quantity | None:
         if known is not None:
             return known
         name = name.rpartition("_")[0]
+    return None
+
+
+def last_quantity(name: str) -> Quantity | None:
+    """Return the quantity of samples at the end of a name: `temperature` of `soil_temperature`."""
+    while "_" in name:
+        name = name.partition("_")[2]
+        known = QUANTITIES.get(quantity_name(name))
+        if known is not None and known.kind is Kind.SAMPLE:
+            return known
     return None
 
 
