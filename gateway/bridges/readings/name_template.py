@@ -11,6 +11,8 @@ FIELD = re.compile(r"\{([^{}]+)\}")
 PLACE = re.compile(r"([-_ .:]?)\{([^{}]+)\}")
 """A field and the separator before it, which is left out with it."""
 
+ADDRESS = re.compile("(?:[0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}")
+
 NAME = re.compile(r"[^/+#\x00-\x1f\x7f]+")
 SEPARATORS = "-_ .:"
 
@@ -34,7 +36,12 @@ class NameTemplate:
         if not any(words.values()):
             return ""
         name = PLACE.sub(lambda place: words[place[2]] and place[1] + words[place[2]], self.text)
-        return instance_name(name.strip(SEPARATORS))
+        return instance_name(without_colons(name.strip(SEPARATORS)))
+
+
+def without_colons(name: str) -> str:
+    """Return an address in the form that nodes have elsewhere, another name unchanged."""
+    return name.replace(":", "").lower() if ADDRESS.fullmatch(name) else name
 
 
 def at(fields: Mapping[str, object], path: str) -> object:

@@ -4,6 +4,7 @@ import logging
 import os
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
@@ -28,6 +29,7 @@ from gateway.bridges.serial.serial_settings import SerialSettings, port_name
 from gateway.bridges.serial.sml import SmlDecoder
 from gateway.bridges.serial.vedirect import VeDirectDecoder
 from gateway.bridges.supervision.host import Host
+from gateway.bridges.topics.presets import NO_PRESET, PRESETS
 from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import FAILURE, ReasonCode
 
@@ -64,7 +66,10 @@ class SerialBridge:
         self._settings = settings
         self._host = host
         self._port: Port | None = None
-        self._node = settings.node or host.name
+        preset = PRESETS.get(settings.preset or "", NO_PRESET)
+        host.map = preset.reading_map(settings.map)
+        self._node = settings.node or preset.node or host.name
+        self._instance = settings.instance or preset.instance
         self._intake = self._make_intake()
         if settings.format != "frames":
             host.listen(f"sensors/{self._command_node}/command", self._write_line)
@@ -99,11 +104,12 @@ class SerialBridge:
             )
         if self._settings.format == "raw":
             return RawIntake(self._node, self._host)
-        instance = self._settings.instance or ""
+        instance = self._instance
         decoder = DECODERS.get(self._settings.format)
         if decoder is not None:
             return TelegramIntake(self._node, self._host, decoder, instance)
-        return LineIntake(self._node, self._host, self._parser(), instance)
+        is_timed = self._settings.preset is None  # programs print the time of their own zone
+        return LineIntake(self._node, self._host, self._parser(), instance, is_timed=is_timed)
 
     def _parser(self) -> Parse:
         settings = self._settings
@@ -220,12 +226,15 @@ class LineIntake:
     `node` and `instance` apply to lines without these, or name the fields they are made of.
     """
 
-    def __init__(self, node: str, host: Host, parse: Parse, instance: str = "") -> None:
+    def __init__(
+        self, node: str, host: Host, parse: Parse, instance: str = "", *, is_timed: bool = True
+    ) -> None:
         self._node = NameTemplate(node)
         self._instance = NameTemplate(instance)
         self._describing = self._node.fields | self._instance.fields
         self._host = host
         self._parse = parse
+        self._is_timed = is_timed
         self._decoder = LineDecoder(host.count)
         self._minute = 0.0
         self._text_lines = 0
@@ -253,7 +262,7 @@ class LineIntake:
             )
             return
         self._host.count("lines")
-        self._publish(sample)
+        self._publish(sample if self._is_timed else replace(sample, time=None))
 
     def _publish(self, sample: Sample) -> None:
         own = self._node.fill(sample.fields)

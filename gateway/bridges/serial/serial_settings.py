@@ -9,6 +9,7 @@ from gateway.bridges.serial.port import PARITIES, Line
 from gateway.bridges.serial.regex_lines import check_pattern
 from gateway.bridges.serial.remote_port import SCHEME, check_url
 from gateway.bridges.settings import BridgeSettings, key
+from gateway.bridges.topics.presets import PRESETS
 from gateway.settings.checks import one_of, text, whole_number
 
 TELEGRAMS = ("vedirect", "dsmr", "d0", "sml")
@@ -93,6 +94,12 @@ class SerialSettings(BridgeSettings):
         "instance of readings of lines without one, such as `{channel}`",
         None,
     )
+    preset: str | None = key(
+        one_of(*(name for name, each in PRESETS.items() if each.node)),
+        "names of values and nodes of `json` lines of such a program, as for "
+        "[topics](#other-programs-topics)",
+        None,
+    )
     columns: tuple[str, ...] = key(
         columns, "names of the columns of `csv`; without them a header names them", ()
     )
@@ -108,6 +115,8 @@ class SerialSettings(BridgeSettings):
         """Raise ValueError for keys that contradict each other."""
         if (self.format == "regex") != (self.pattern is not None):
             raise ValueError('pattern must be given with format = "regex", and only there')
+        if self.preset is not None and self.format != "json":
+            raise ValueError('preset can be given only with format = "json"')
         if self.columns and self.format != "csv":
             raise ValueError('columns can be given only with format = "csv"')
         _check_series(self.columns, self.map)

@@ -5,13 +5,13 @@ The fleet's pipeline reads payloads by the same declarations as the bridge.
 
 import re
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 from gateway.bridges.readings.event_time import time_of
-from gateway.bridges.readings.name_template import NameTemplate, at, name_template
+from gateway.bridges.readings.name_template import NameTemplate, at, name_template, without_colons
 from gateway.bridges.readings.reading_map import NO_MAP, ReadingMap, reading_map
 from gateway.bridges.readings.written import json_of
-from gateway.bridges.topics.presets import PRESETS, Preset
+from gateway.bridges.topics.presets import NO_PRESET, PRESETS
 from gateway.mqtt.errors import MqttError
 from gateway.mqtt.topics import check_topic_filter
 from gateway.settings.checks import one_of, text, texts
@@ -22,13 +22,8 @@ NAMES = ("{node}", "{quantity}", "{instance}", "{channel}")
 CHANNEL = re.compile(r"(?:[^:]*:)?([0-9]+)")
 """A level `switch:1` or `1`; others have no channel, and the first of several needs no instance."""
 
-ADDRESS = re.compile("(?:[0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}")
-"""A node that is named by its address, which has no colons elsewhere."""
-
 STATES = {b"on": True, b"open": True, b"off": False, b"close": False, b"closed": False}
 """Words that programs publish as the state of a switch, a contact or a detector."""
-
-NO_PRESET = Preset(())
 
 
 class TopicPattern:
@@ -147,8 +142,7 @@ class Mapping:
 
     def __init__(self, settings: MappingSettings) -> None:
         preset = PRESETS.get(settings.preset or "", NO_PRESET)
-        fields: dict[str, Any] = dict(reading_map(preset.map).fields)
-        self.map = ReadingMap({**fields, **settings.map.fields}, settings.map.strict)
+        self.map = preset.reading_map(settings.map)
         names = (*preset.topics, *settings.topics)
         self.patterns = tuple(TopicPattern(name, names_node=False) for name in names)
         self._node = NameTemplate(settings.node or preset.node)
@@ -164,9 +158,8 @@ class Mapping:
             value = {named["quantity"]: value}
         if not isinstance(value, dict):
             return None
-        node = self._node.fill(value) or named.get("node", "")
         return Named(
-            node.replace(":", "").lower() if ADDRESS.fullmatch(node) else node,
+            self._node.fill(value) or without_colons(named.get("node", "")),
             self._values(value),
             self._instance.fill(value) or named.get("instance", ""),
             named["source"] if "node" in named else "",

@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+from gateway.bridges.readings.reading_map import ReadingMap, reading_map
+
 
 @dataclass(frozen=True, slots=True)
 class Preset:
@@ -18,6 +20,10 @@ class Preset:
     instance: str = ""
     within: str = ""
     time: str = ""
+
+    def reading_map(self, own: ReadingMap) -> ReadingMap:
+        """Return a configured map with the preset's names beside its own."""
+        return ReadingMap({**reading_map(self.map).fields, **own.fields}, own.strict)
 
 
 def _of(quantity: str, unit: str, **others: object) -> dict[str, object]:
@@ -282,3 +288,5 @@ PRESETS = {
 }
 """Shelly's first generation counts watt-minutes. zigbee2mqtt's `voltage` is in volts for plugs and
 in millivolts for batteries, so no unit is given here."""
+
+NO_PRESET = Preset(())

@@ -1,6 +1,7 @@
 """The bridge on a real port: found, lost, found again, and never in anyone's way."""
 
 import contextlib
+import json
 import logging
 import subprocess
 import sys
@@ -105,6 +106,23 @@ async def test_json_lines_of_the_configured_node(
         line.send(b'{"quantity":"temperature","value":21.5}\n')
         await until(lambda: bool(broker.messages))
     assert broker.messages[0].topic == "sensors/boiler/temperature"
+
+
+async def test_lines_of_a_program_by_its_preset(
+    gateway: Gateway, line: SerialLine, broker: Broker, counters: Counters
+) -> None:
+    clock = {"time": "2026-11-20 23:00:00"}  # of the program's own zone
+    station = {"model": "WS90", "id": 7, "wind_max_m_s": 3.5, "battery_ok": 1, "mic": "CRC"}
+    async with running(gateway, plan(line, "json", preset="rtl_433")):
+        await opened(counters)
+        line.send(json.dumps(clock | station).encode() + b"\n")
+        await until(lambda: len(broker.messages) == 2)
+    found = {topic: (each["value"], each["unit"]) for topic, each in broker.readings}
+    assert found == {
+        "sensors/WS90-7/wind_speed/gust": (3.5, "m/s"),
+        "sensors/WS90-7/battery": (100, "%"),
+    }
+    assert counters.count("tidegate/serial/clock_errors") == 0
 
 
 async def test_frames_between_garbage(
