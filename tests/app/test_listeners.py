@@ -116,8 +116,7 @@ async def test_a_hangup_reads_certificates_again(
     assert f"127.0.0.1:{tls} keeps its old files" in gateway.log()
     authorities.renew()
     gateway.process.send_signal(signal.SIGHUP)
-    ended = await watcher.receive()
-    assert isinstance(ended, Publish)
+    ended = await watcher.take(Publish)
     assert not ended.payload
     await clients.close()
     assert gateway.stop() == 0

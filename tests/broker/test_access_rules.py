@@ -173,9 +173,7 @@ def test_wills(place: Place) -> None:
     for topic, code in (("s/gone", ReasonCode.SUCCESS), ("t/gone", DENIED), (UPLINK, DENIED)):
         client = place.harness.open(info=ConnectionInfo(access=place.policy))
         client.send(Connect("sensor", username="sensor", will=Will(topic, b"x")))
-        (connack,) = client.take()
-        assert isinstance(connack, ConnAck)
-        assert connack.reason_code == code
+        assert client.take_only(ConnAck).reason_code == code
         if code == ReasonCode.SUCCESS:
             client.drop()
     assert topics(watcher) == ["s/gone"]

@@ -39,9 +39,7 @@ SETTINGS = BrokerSettings(
 def subscribe(client: MemoryClient, deliver: str, topic_filter: str = "t", qos: int = 1) -> SubAck:
     properties = Properties(user_properties=(("$deliver", deliver),))
     client.send(Subscribe(9, [request(topic_filter, qos)], properties))
-    (suback,) = client.take()
-    assert isinstance(suback, SubAck)
-    return suback
+    return client.take_only(SubAck)
 
 
 def payloads(client: MemoryClient) -> str:

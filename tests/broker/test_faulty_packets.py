@@ -39,8 +39,7 @@ def test_a_faulty_packet_closes_that_connection_alone(
     other, client = harness.connect("other"), harness.connect()
     other.subscribe("#")
     client.send_bytes(data + encode(Publish("after"), MQTT_5))
-    (disconnect,) = client.take()
-    assert isinstance(disconnect, Disconnect)
+    disconnect = client.take_only(Disconnect)
     assert disconnect.reason_code == code
     assert disconnect.properties.reason_string
     assert client.closed()

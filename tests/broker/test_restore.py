@@ -92,8 +92,7 @@ def test_a_message_for_many_is_written_once_and_deleted_with_the_last(
     harness.crash()
     for left, name in [(1, "a"), (1, "b"), (0, "c")]:
         client = harness.persistent(name)
-        (packet,) = client.take()
-        assert isinstance(packet, Publish)
+        packet = client.take_only(Publish)
         client.send(PubAck(packet.packet_id))
         assert harness.disk.count("message") == left
     assert harness.disk.count("delivery") == 0
@@ -116,8 +115,7 @@ def test_a_session_that_shall_not_stay_any_more_is_forgotten(harness: DurableHar
     client = harness.connect("c", clean_start=False)
     assert client.connack.session_present
     assert harness.disk.count("session") == harness.disk.count("message") == 0
-    (packet,) = client.take()
-    assert isinstance(packet, Publish)
+    packet = client.take_only(Publish)
     client.send(PubAck(packet.packet_id))
     assert harness.disk.count("delivery") == 0
 

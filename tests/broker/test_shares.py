@@ -159,8 +159,7 @@ def _session(harness: Harness, name: str, info: ConnectionInfo) -> bool:
     number = len(harness.broker.sessions)
     connect = Connect(f"{name}-{number}", properties=Properties(session_expiry_interval=50))
     client.send(connect)
-    (connack,) = client.take()
-    assert isinstance(connack, ConnAck)
+    connack = client.take_only(ConnAck)
     if connack.reason_code == QUOTA:
         assert "the limit is" in (connack.properties.reason_string or "")
     return connack.reason_code == ReasonCode.SUCCESS
@@ -170,8 +169,7 @@ def _will(harness: Harness, name: str, info: ConnectionInfo) -> bool:
     client = harness.open(info=info)
     number = len(harness.broker.sessions)
     client.send(Connect(f"{name}-{number}", will=Will("w", bytes(1_000))))
-    (connack,) = client.take()
-    assert isinstance(connack, ConnAck)
+    connack = client.take_only(ConnAck)
     return connack.reason_code == ReasonCode.SUCCESS
 
 
@@ -210,8 +208,7 @@ def _channel(harness: Harness, name: str, info: ConnectionInfo) -> bool:
 def _delayed(harness: Harness, name: str, info: ConnectionInfo, size: int = 1) -> bool:
     client = _client(harness, name, info)
     client.send(Publish("$delay/1000/t", bytes(size), 1, packet_id=5))
-    (answer,) = client.take()
-    assert isinstance(answer, PubAck)
+    answer = client.take_only(PubAck)
     if answer.reason_code >= 0x80:
         assert "delayed messages of" in (answer.properties.reason_string or "")
     return answer.reason_code < 0x80
@@ -225,8 +222,7 @@ def _retained(harness: Harness, name: str, info: ConnectionInfo, size: int = 1) 
     client = _client(harness, name, info)
     number = len(harness.broker.retained)
     client.send(Publish(f"{name}/{number}", bytes(size), 2, retain=True, packet_id=5))
-    (answer,) = client.take()
-    assert isinstance(answer, PubRec)
+    answer = client.take_only(PubRec)
     client.send(PubRel(5))
     client.take()
     if answer.reason_code >= 0x80:
@@ -496,7 +492,6 @@ def test_nobody_is_told_of_what_another_client_was_refused() -> None:
         pieces += 1
         harness.broker.shares.refusal = "delayed messages of user 'somebody else'"
     harness.settle()
-    (answer,) = client.take()
-    assert isinstance(answer, SubAck)
+    answer = client.take_only(SubAck)
     assert pieces > 1
     assert answer.properties.reason_string is None

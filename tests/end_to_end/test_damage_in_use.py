@@ -30,8 +30,7 @@ async def leave_session(gateway: GatewayProcess) -> None:
     publisher = await clients.connect("p")
     for number in range(1, MESSAGES + 1):
         await publisher.send(Publish("t", bytes(PAYLOAD), 1, packet_id=number))
-        answer = await publisher.receive()
-        assert isinstance(answer, PubAck)
+        answer = await publisher.take(PubAck)
         assert answer.reason_code < 0x80
     await publisher.close()
 
@@ -55,8 +54,7 @@ async def test_it_ends_and_the_next_start_salvages(gateway: GatewayProcess) -> N
     spoil(gateway.data / "tidegate.db")
 
     absent = await clients.connect("s", clean_start=False, properties=STAYS)
-    alarm = await watcher.receive()
-    assert isinstance(alarm, Publish)
+    alarm = await watcher.take(Publish)
     assert "its next start sets the database aside" in json.loads(alarm.payload)["text"]
     assert gateway.process is not None
     assert gateway.process.wait(SECONDS) == 3
@@ -72,8 +70,7 @@ async def test_it_ends_and_the_next_start_salvages(gateway: GatewayProcess) -> N
     clients = Clients(gateway.port)
     watcher = await clients.connect("w")
     await watcher.subscribe(ALARM)
-    alarm = await watcher.receive()
-    assert isinstance(alarm, Publish)
+    alarm = await watcher.take(Publish)
     assert "was damaged and is set aside" in json.loads(alarm.payload)["text"]
     assert list(gateway.data.glob("tidegate.db.corrupt-*"))
     await watcher.close()

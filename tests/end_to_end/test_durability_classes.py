@@ -36,8 +36,7 @@ async def publish(client: RawClient, topic: str) -> float:
     """Publish at QoS 1 and return the seconds until it was acknowledged."""
     begin = time.perf_counter()
     await client.send(Publish(topic, topic.encode(), 1, packet_id=1))
-    answer = await client.receive()
-    assert isinstance(answer, PubAck)
+    answer = await client.take(PubAck)
     assert answer.reason_code < 0x80
     return time.perf_counter() - begin
 

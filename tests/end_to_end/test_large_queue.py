@@ -29,8 +29,7 @@ async def publish_all(client: RawClient) -> None:
                 *(Publish("t", text, 1, packet_id=number % 60_000 + 1) for number, text in numbered)
             )
             sent = last
-        packet = await client.receive()
-        assert isinstance(packet, PubAck)
+        packet = await client.take(PubAck)
         assert packet.reason_code < 0x80
 
 
@@ -38,8 +37,7 @@ async def drain(client: RawClient, expected: int) -> None:
     """Take this many messages, which must be the numbers from 0, and acknowledge them."""
     answers: list[PubAck] = []
     for number in range(expected):
-        packet = await client.receive()
-        assert isinstance(packet, Publish)
+        packet = await client.take(Publish)
         assert (int(packet.payload), packet.dup) == (number, False)
         answers.append(PubAck(packet.packet_id))
         if len(answers) == 50 or number == expected - 1:

@@ -52,8 +52,7 @@ class Place:
         self.clients.append(client)
         expiry = Properties(session_expiry_interval=3600)
         await client.send(Connect(client_id, MQTT_5, False, 0, username, b"secret", will, expiry))
-        connack = await client.receive()
-        assert isinstance(connack, ConnAck)
+        connack = await client.take(ConnAck)
         return client, connack
 
 

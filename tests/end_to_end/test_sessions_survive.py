@@ -1,18 +1,14 @@
 """What was acknowledged is there again after `kill -9`, and what must come once comes once."""
 
 from pathlib import Path
-from typing import TypeVar
 
 from gateway.mqtt.packets import (
-    Packet,
     PubAck,
     Publish,
 )
 from gateway.mqtt.properties import Properties
 from tests.support.processes.gateway_process import GatewayProcess
 from tests.support.raw_client import Clients, RawClient
-
-P = TypeVar("P", bound=Packet)
 
 STAYS = Properties(session_expiry_interval=3600)
 
@@ -27,16 +23,10 @@ async def stay(clients: Clients, client_id: str = "s") -> RawClient:
     return await clients.connect(client_id, clean_start=False, properties=STAYS)
 
 
-async def take(client: RawClient, kind: type[P]) -> P:
-    packet = await client.receive()
-    assert isinstance(packet, kind), packet
-    return packet
-
-
 async def publish(client: RawClient, topic: str, payload: bytes) -> None:
     """Publish and return once it is acknowledged."""
     await client.send(Publish(topic, payload, 1, packet_id=1))
-    assert (await take(client, PubAck)).reason_code < 0x80
+    assert (await client.take(PubAck)).reason_code < 0x80
 
 
 async def test_packet_identifiers_survive_an_orderly_stop(
@@ -47,12 +37,12 @@ async def test_packet_identifiers_survive_an_orderly_stop(
     publisher = await clients.connect("p")
     await publish(publisher, "t", b"0")
     await publish(publisher, "t", b"1")
-    await subscriber.send(PubAck((await take(subscriber, Publish)).packet_id))
-    second = await take(subscriber, Publish)
+    await subscriber.send(PubAck((await subscriber.take(Publish)).packet_id))
+    second = await subscriber.take(Publish)
     assert gateway.stop() == 0
     gateway.start()
     subscriber = await stay(clients)
-    again = await take(subscriber, Publish)
+    again = await subscriber.take(Publish)
     assert (again.payload, again.packet_id, again.dup) == (b"1", second.packet_id, True)
     assert await subscriber.waiting() == []
 
@@ -66,7 +56,7 @@ async def test_nothing_is_kept_without_durability(tmp_path: Path) -> None:
         client = await stay(clients)
         assert not client.connack.session_present
         await client.subscribe("$SYS/broker/tidegate/storage/durability")
-        assert (await take(client, Publish)).payload == b"memory"
+        assert (await client.take(Publish)).payload == b"memory"
         await clients.close()
     finally:
         gateway.kill()
@@ -80,11 +70,11 @@ async def test_a_stop_hands_the_newest_message_to_a_conflated_session(
     await subscriber.subscribe("t", 1, every)
     publisher = await clients.connect("p")
     await publish(publisher, "t", b"1")
-    first = await take(subscriber, Publish)
+    first = await subscriber.take(Publish)
     await subscriber.send(PubAck(first.packet_id))
     await publish(publisher, "t", b"2")
     await publish(publisher, "t", b"3")
     gateway.stop()
     gateway.start()
     again = await stay(clients)
-    assert (await take(again, Publish)).payload == b"3"
+    assert (await again.take(Publish)).payload == b"3"

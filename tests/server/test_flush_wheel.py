@@ -81,8 +81,7 @@ async def subscriber(server: Server, name: str) -> RawClient:
 
 
 async def received(client: RawClient) -> bytes:
-    packet = await client.receive()
-    assert isinstance(packet, Publish)
+    packet = await client.take(Publish)
     return packet.payload
 
 

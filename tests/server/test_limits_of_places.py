@@ -70,9 +70,7 @@ async def test_who_finds_the_listener_full_is_told(
     first, second = await place.connect("1"), await place.connect("2")
     third = await place.open(version)
     await third.send(Connect("3", version))
-    connack = await third.receive()
-    assert isinstance(connack, ConnAck)
-    assert connack.reason_code == code
+    assert (await third.take(ConnAck)).reason_code == code
     assert not await third.until_closed()
     assert not await second.waiting()
     assert place.server.counters.count("tidegate/connections/over_maximum") == 1
@@ -145,8 +143,7 @@ async def test_a_peer_that_neither_reads_nor_closes_is_cut_off(
     await deaf.subscribe("a")
     for number in range(300):
         await reader.send(Publish("a", b"%07d" % number * 10_000))
-        publish = await reader.receive()
-        assert isinstance(publish, Publish)
+        publish = await reader.take(Publish)
         assert publish.payload.startswith(b"%07d" % number)
     connection = place.server.broker.clients["deaf"].connection
     assert connection.congested

@@ -258,12 +258,6 @@ async def _end(client: RawClient) -> list[Packet]:
     return packets
 
 
-async def _message(client: RawClient) -> Publish:
-    packet = await client.receive()
-    assert isinstance(packet, Publish), packet
-    return packet
-
-
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("qos", [0, 1, 2])
 async def test_a_client_sees_its_part_and_others_see_where_it_is(
@@ -275,12 +269,12 @@ async def test_a_client_sees_its_part_and_others_see_where_it_is(
         assert await inside.subscribe("#", qos) == qos
         assert await outside.subscribe("#", qos) == qos
         await outside.send(Publish("other", b""), Publish("s", b""), Publish("s/", b""))
-        assert [(await _message(outside)).topic for _ in range(3)] == ["other", "s", "s/"]
+        assert [(await outside.take(Publish)).topic for _ in range(3)] == ["other", "s", "s/"]
         await outside.send(Publish("s/x", b"in"))
-        assert (await _message(inside)).topic == "x"
-        assert (await _message(outside)).topic == "s/x"
+        assert (await inside.take(Publish)).topic == "x"
+        assert (await outside.take(Publish)).topic == "s/x"
         await inside.send(Publish("y", b"out", qos, packet_id=5 if qos else 0))
-        message = await _message(outside)
+        message = await outside.take(Publish)
         assert (message.topic, message.payload, message.qos) == ("s/y", b"out", qos)
         came = [await inside.receive() for _ in range(2 if qos else 1)]
         assert [each.topic for each in came if isinstance(each, Publish)] == ["y"]
@@ -298,27 +292,27 @@ async def test_retained_shared_delayed_and_aliased_topics(server: Server) -> Non
         await outside.send(Publish("s/kept", b"1", retain=True), Publish("s", b"2", retain=True))
         assert await outside.waiting() == []
         assert await inside.subscribe("#") == 0
-        assert (await _message(inside)).topic == "kept"
+        assert (await inside.take(Publish)).topic == "kept"
         assert await inside.subscribe("$share/g/jobs/#") == 0
         assert await outside.subscribe("#") == 0
-        assert {(await _message(outside)).topic for _ in range(2)} == {"s/kept", "s"}
+        assert {(await outside.take(Publish)).topic for _ in range(2)} == {"s/kept", "s"}
         await outside.send(Publish("s/jobs/1", b""))
-        jobs = [await _message(inside) for _ in range(2)]  # of both subscriptions
+        jobs = [await inside.take(Publish) for _ in range(2)]  # of both subscriptions
         assert [each.topic or "jobs/1" for each in jobs] == ["jobs/1"] * 2
         await inside.send(Publish(NAME, b"", properties=Properties(topic_alias=1)))
         for _ in range(4):
             await inside.send(Publish("", b"", properties=Properties(topic_alias=1)))
-        names = [(await _message(outside)).topic for _ in range(6)]
+        names = [(await outside.take(Publish)).topic for _ in range(6)]
         assert names == ["s/jobs/1", *[f"s/{NAME}"] * 5]
         known: dict[int | None, str] = {}
         for _ in range(5):
-            message = await _message(inside)
+            message = await inside.take(Publish)
             alias = message.properties.topic_alias
             assert (message.topic or known[alias]) == NAME
             known[alias] = NAME
         assert message.topic == ""  # named once, and then by its alias
         await inside.send(Publish("$delay/1/later", b""))
-        assert (await _message(outside)).topic == "s/later"
+        assert (await outside.take(Publish)).topic == "s/later"
         await inside.close()
 
 
@@ -328,7 +322,7 @@ async def test_the_will_is_inside(server: Server) -> None:
         await outside.subscribe("#")
         inside = await _client(listener, will=Will("gone", b"bye", 1, retain=True))
         await inside.close()
-        message = await _message(outside)
+        message = await outside.take(Publish)
         assert (message.topic, message.payload) == ("s/gone", b"bye")
 
 
@@ -343,7 +337,7 @@ async def test_rights_end_at_the_mount_point(server: Server) -> None:
         mine = await server.clients.connect("m", **lasting)
         assert await mine.subscribe("other", 1) == 1
         await outside.send(Publish("other", b"secret", 1, packet_id=1))
-        assert (await _message(mine)).payload == b"secret"
+        assert (await mine.take(Publish)).payload == b"secret"
         await mine.close()
         inside = await _client(listener, **lasting)
         assert not inside.connack.session_present  # it was of another part of the topics
@@ -353,7 +347,7 @@ async def test_rights_end_at_the_mount_point(server: Server) -> None:
         again = await _client(listener, **lasting)
         assert again.connack.session_present
         await outside.send(Publish("s/other", b"mine", 1, packet_id=2))
-        assert (await _message(again)).topic == "other"
+        assert (await again.take(Publish)).topic == "other"
         await again.close()
         mine = await server.clients.connect("m", **lasting)
         assert not mine.connack.session_present  # its rights ended at the mount point
@@ -448,7 +442,7 @@ async def test_the_size_of_packets_is_that_of_the_client(server: Server) -> None
         largest = Publish("x", bytes(2_000 - 7))
         assert len(encode(largest, MQTT_5)) == 2_000
         await client.send(largest)
-        assert len((await _message(client)).payload) == 1_993
+        assert len((await client.take(Publish)).payload) == 1_993
         await client.send(Publish("x", bytes(2_000)))
         last = await _end(client)
         assert ReasonCode.PACKET_TOO_LARGE in [getattr(each, "reason_code", 0) for each in last]
@@ -476,6 +470,6 @@ async def test_a_websocket_with_tls_and_a_proxy(
         outside = await server.clients.connect("outside")
         await outside.subscribe("#")
         writer.write(frame(BINARY, encode(Publish("x", b"1"), MQTT_5)))
-        assert (await _message(outside)).topic == "s/x"
+        assert (await outside.take(Publish)).topic == "s/x"
         assert server.broker.clients["m"].peer == "203.0.113.7:40000"
         writer.close()

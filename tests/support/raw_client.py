@@ -4,6 +4,7 @@ import asyncio
 import socket
 import struct
 from dataclasses import replace
+from typing import TypeVar
 
 from gateway.mqtt.codec.packet_codec import decode, encode
 from gateway.mqtt.framing import Framer
@@ -26,6 +27,8 @@ SECONDS = 60.0
 """How long anything may take on a busy machine."""
 
 NO_LIMIT = 0xFFFFFFFF
+
+P = TypeVar("P", bound=Packet)
 
 
 class RawClient:
@@ -65,8 +68,7 @@ class RawClient:
         """Connect; fails unless the broker accepts."""
         packet = Connect(client_id, self.version)
         await self.send(replace(packet, **fields))  # type: ignore[arg-type]  # by name
-        connack = await self.receive()
-        assert isinstance(connack, ConnAck), connack
+        connack = await self.take(ConnAck)
         assert connack.reason_code == ReasonCode.SUCCESS, connack
         self.connack = connack
 
@@ -87,6 +89,12 @@ class RawClient:
                 self.raw += data
                 self._framer.feed(data)
         return decode(*frame, self.version)
+
+    async def take(self, kind: type[P]) -> P:
+        """Return the next packet, which is of this kind."""
+        packet = await self.receive()
+        assert isinstance(packet, kind), packet
+        return packet
 
     async def expect(self, data: bytes) -> None:
         """Fail unless exactly these bytes come next."""
@@ -122,8 +130,7 @@ class RawClient:
         """Subscribe and return the reason code; nothing else may come before it."""
         request = SubscriptionRequest(topic_filter, qos, **options)  # type: ignore[arg-type]  # by name
         await self.send(Subscribe(99, [request], properties))
-        suback = await self.receive()
-        assert isinstance(suback, SubAck), suback
+        suback = await self.take(SubAck)
         assert suback.packet_id == 99
         return suback.reason_codes[0]
 

@@ -239,8 +239,7 @@ async def _until_log_line(watcher: RawClient) -> set[str]:
     """Return the topics up to the line that says that a client was closed."""
     topics: set[str] = set()
     while True:
-        publish = await watcher.receive()
-        assert isinstance(publish, Publish)
+        publish = await watcher.take(Publish)
         topics.add(publish.topic)
         if publish.topic == f"{PREFIX}tidegate/log":
             line = json.loads(publish.payload)

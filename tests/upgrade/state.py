@@ -10,7 +10,6 @@ import sqlite3
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
 
 from gateway.mqtt.packets import (
     Disconnect,
@@ -151,11 +150,11 @@ async def leave_half_done(clients: Clients, publisher: RawClient) -> None:
     half = await connected(clients, "half")
     assert await half.subscribe("lamps/#", 2) == 2
     await publish(publisher, "lamps/1", b"on", qos=2)
-    lamp = await expect(half, Publish)
+    lamp = await half.take(Publish)
     await half.send(PubRec(lamp.packet_id))
-    assert (await expect(half, PubRel)).packet_id == lamp.packet_id
+    assert (await half.take(PubRel)).packet_id == lamp.packet_id
     await half.send(Publish("house/half", b"half", 2, packet_id=7))
-    await expect(half, PubRec)
+    await half.take(PubRec)
     will = Will("house/will", b"gone", qos=1)
     await connected(clients, "lost", will=will)
 
@@ -171,20 +170,11 @@ async def publish(
 ) -> None:
     await client.send(Publish(topic, payload, qos, retain, packet_id=5, properties=properties))
     if qos == 1:
-        assert (await expect(client, PubAck)).reason_code < 0x80
+        assert (await client.take(PubAck)).reason_code < 0x80
     else:
-        await expect(client, PubRec)
+        await client.take(PubRec)
         await client.send(PubRel(5))
-        await expect(client, PubComp)
-
-
-T = TypeVar("T")
-
-
-async def expect(client: RawClient, kind: type[T]) -> T:
-    packet = await client.receive()
-    assert isinstance(packet, kind), packet
-    return packet
+        await client.take(PubComp)
 
 
 async def find(clients: Clients, data: Path, fleet: FleetBroker, left: Left) -> None:
@@ -227,18 +217,18 @@ async def received(client: RawClient) -> Publish:
 async def find_half_done(clients: Clients) -> None:
     half = await connected(clients, "half")
     assert half.connack.session_present
-    release = await expect(half, PubRel)  # and the message does not come again
+    release = await half.take(PubRel)  # and the message does not come again
     await half.send(PubComp(release.packet_id))
     await half.send(Publish("house/half", b"half", 2, packet_id=7, dup=True))
-    assert (await expect(half, PubRec)).packet_id == 7
+    assert (await half.take(PubRec)).packet_id == 7
     await half.send(PubRel(7))
-    assert (await expect(half, PubComp)).packet_id == 7
+    assert (await half.take(PubComp)).packet_id == 7
 
 
 async def find_retained(clients: Clients) -> None:
     client = await connected(clients, "somebody")
     assert await client.subscribe("config/#") == 0
-    came = {message.topic: message for message in [await expect(client, Publish) for _ in "ab"]}
+    came = {message.topic: message for message in [await client.take(Publish) for _ in "ab"]}
     assert came["config/b"].payload == b"plain"
     described = came["config/a"]
     assert (described.payload, described.retain) == (b"described", True)

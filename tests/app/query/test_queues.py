@@ -19,8 +19,7 @@ AWAY = Properties(session_expiry_interval=1_000)
 async def publish(client: RawClient, topic: str, *payloads: bytes, **fields: Any) -> None:
     for number, payload in enumerate(payloads, 1):
         await client.send(Publish(topic, payload, 1, packet_id=number, **fields))
-        answer = await client.receive()
-        assert isinstance(answer, PubAck)
+        answer = await client.take(PubAck)
         assert answer.reason_code < 0x80
 
 
@@ -64,8 +63,7 @@ async def test_rates_say_when_a_queue_is_empty(
     await asyncio.sleep(0.1)
     await reader.subscribe("$share/jobs/work/#", 1)
     for _ in range(10):
-        packet = await reader.receive()
-        assert isinstance(packet, Publish)
+        packet = await reader.take(Publish)
         await reader.send(PubAck(packet.packet_id))
     (row,) = (await asked)["rows"]
     assert row["in_rate"] == 0
@@ -111,13 +109,11 @@ async def test_retained_messages_are_cleared_and_subscribers_told(
         await publish(publisher, topic, b"1", retain=True)
     listener = await clients.connect("listener")
     await listener.subscribe("a/1")
-    retained = await listener.receive()
-    assert isinstance(retained, Publish)
+    await listener.take(Publish)
     monkeypatch.setattr(module, "MAXIMUM_CLEARED", 2)
     answer = await operator.ask("retained/clear", filter="a/#")
     assert (answer["cleared"], answer["more"]) == (2, True)
-    cleared = await listener.receive()
-    assert isinstance(cleared, Publish)
+    cleared = await listener.take(Publish)
     assert (cleared.topic, cleared.payload) == ("a/1", b"")
     assert (await operator.ask("retained/clear", filter="#"))["cleared"] == 2
     assert "the gateway's own topics stay" in await operator.refused(

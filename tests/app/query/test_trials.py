@@ -24,8 +24,7 @@ async def publish(client: RawClient, topic: str, *payloads: bytes) -> list[int]:
     codes: list[int] = []
     for number, payload in enumerate(payloads, 1):
         await client.send(Publish(topic, payload, 1, packet_id=number))
-        answer = await client.receive()
-        assert isinstance(answer, PubAck)
+        answer = await client.take(PubAck)
         codes.append(answer.reason_code)
     return codes
 

@@ -81,8 +81,7 @@ def test_a_full_channel_refuses_the_publisher() -> None:
     codes = []
     for number in (1, 2, 3):
         publisher.send(Publish("t/a", b"x", 1, packet_id=number))
-        (answer,) = publisher.take()
-        assert isinstance(answer, PubAck)
+        answer = publisher.take_only(PubAck)
         codes.append(answer.reason_code)
     assert codes == [ReasonCode.SUCCESS, ReasonCode.SUCCESS, ReasonCode.QUOTA_EXCEEDED]
 

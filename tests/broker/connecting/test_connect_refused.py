@@ -111,8 +111,7 @@ def test_a_refusal_repeats_only_the_beginning_of_what_was_refused(
 ) -> None:
     client = harness.open()
     client.send(connect)
-    (connack,) = client.take()
-    assert isinstance(connack, ConnAck)
+    connack = client.take_only(ConnAck)
     assert connack.properties.reason_string is not None
     assert len(connack.properties.reason_string) < 500
 

@@ -43,8 +43,7 @@ def test_a_client_for_whom_there_is_no_room_is_told(
 ) -> None:
     client = harness.open(version, info=ConnectionInfo(refusal=FULL))
     client.send(Connect("c", version))
-    (connack,) = client.take()
-    assert isinstance(connack, ConnAck)
+    connack = client.take_only(ConnAck)
     assert connack.reason_code == code
     assert connack.properties.reason_string == (FULL if version == MQTT_5 else None)
     assert client.closed()
@@ -81,9 +80,7 @@ def test_without_a_name_in_the_certificate_the_listener_decides(harness: Harness
     client = harness.open(authenticator=Users(), info=ConnectionInfo())
     client.send(Connect("c", username="anna"))
     harness.pass_time(1.0)
-    (connack,) = client.take()
-    assert isinstance(connack, ConnAck)
-    assert connack.reason_code == ReasonCode.BAD_USER_NAME_OR_PASSWORD
+    assert client.take_only(ConnAck).reason_code == ReasonCode.BAD_USER_NAME_OR_PASSWORD
 
 
 # --- limits of one listener -----------------------------------------------------------------
@@ -102,9 +99,7 @@ def test_a_listener_s_packet_size_is_told_and_kept(harness: Harness) -> None:
     client.send(Publish("a", bytes(1_024 - len(encode(Publish("a"), MQTT_5)) - 1)))
     assert not client.closed()
     client.send(large)
-    (disconnect,) = client.take()
-    assert isinstance(disconnect, Disconnect)
-    assert disconnect.reason_code == ReasonCode.PACKET_TOO_LARGE
+    assert client.take_only(Disconnect).reason_code == ReasonCode.PACKET_TOO_LARGE
     assert client.closed()
 
 

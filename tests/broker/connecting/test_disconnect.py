@@ -23,7 +23,5 @@ def test_any_other_disconnect_keeps_the_will(harness: Harness, code: ReasonCode)
 def test_a_disconnect_cannot_make_a_session_outlive_that_was_not_to(harness: Harness) -> None:
     client = harness.connect()
     client.send(Disconnect(properties=Properties(session_expiry_interval=20)))
-    (disconnect,) = client.take()
-    assert isinstance(disconnect, Disconnect)
-    assert disconnect.reason_code == ReasonCode.PROTOCOL_ERROR
+    assert client.take_only(Disconnect).reason_code == ReasonCode.PROTOCOL_ERROR
     assert not harness.broker.sessions

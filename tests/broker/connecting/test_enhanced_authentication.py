@@ -92,8 +92,7 @@ def test_a_client_proves_who_it_is(harness: Harness) -> None:
     assert client.take() == [Auth(CONTINUE, said(b"backwards?"))]
     assert not harness.broker.sessions
     client.send(Auth(CONTINUE, said(b"anna")))
-    (connack,) = client.take()
-    assert isinstance(connack, ConnAck)
+    connack = client.take_only(ConnAck)
     assert connack.reason_code == ReasonCode.SUCCESS
     assert connack.properties.authentication_method == METHOD
     assert connack.properties.authentication_data == b"welcome"
@@ -104,8 +103,7 @@ def test_a_client_proves_who_it_is(harness: Harness) -> None:
 
 def test_a_method_may_need_one_step_only(harness: Harness) -> None:
     client = connect(harness, b"short")
-    (connack,) = client.take()
-    assert isinstance(connack, ConnAck)
+    connack = client.take_only(ConnAck)
     assert connack.properties.authentication_method == METHOD
     assert connack.properties.authentication_data is None
     assert harness.session().username == "anna"

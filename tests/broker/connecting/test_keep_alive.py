@@ -21,9 +21,7 @@ def test_keep_alive_allows_one_and_a_half_intervals_of_silence(
     harness.pass_time(0.1)
     assert client.closed()
     if version == MQTT_5:
-        (disconnect,) = client.take()
-        assert isinstance(disconnect, Disconnect)
-        assert disconnect.reason_code == ReasonCode.KEEP_ALIVE_TIMEOUT
+        assert client.take_only(Disconnect).reason_code == ReasonCode.KEEP_ALIVE_TIMEOUT
     else:
         assert not client.take()
 

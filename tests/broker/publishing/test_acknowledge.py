@@ -68,8 +68,7 @@ def test_the_wrong_answer_is_a_protocol_error(
 ) -> None:
     client = receiver(harness, qos)
     client.send(answer(1))
-    (disconnect,) = client.take()
-    assert isinstance(disconnect, Disconnect)
+    disconnect = client.take_only(Disconnect)
     assert disconnect.reason_code == ReasonCode.PROTOCOL_ERROR
     assert disconnect.properties.reason_string == reason
 

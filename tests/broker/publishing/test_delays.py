@@ -216,6 +216,4 @@ def test_no_client_may_have_its_name() -> None:
     harness = Harness()
     client = harness.open()
     client.send(Connect(own_names.DELAYS, 5))
-    (connack,) = client.take()
-    assert isinstance(connack, ConnAck)
-    assert connack.reason_code == ReasonCode.CLIENT_IDENTIFIER_NOT_VALID
+    assert client.take_only(ConnAck).reason_code == ReasonCode.CLIENT_IDENTIFIER_NOT_VALID

@@ -40,9 +40,7 @@ def test_what_cannot_be_published_closes_the_connection(
 ) -> None:
     receiver, publisher = subscriber(harness), harness.connect("p")
     publisher.send(publish)
-    (disconnect,) = publisher.take()
-    assert isinstance(disconnect, Disconnect)
-    assert disconnect.reason_code == code
+    assert publisher.take_only(Disconnect).reason_code == code
     assert publisher.closed()
     assert not receiver.take()
 

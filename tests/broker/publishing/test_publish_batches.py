@@ -101,9 +101,7 @@ def test_what_is_malformed_behind_a_batch_ends_the_connection(
     receiver, publisher = subscriber(harness), harness.connect("publisher")
     data = b"".join(encode(each, MQTT_5) for each in batch(before, 0))
     publisher.send_bytes(data + b"\x30\xff\xff\xff\xff\x01")
-    (disconnect,) = publisher.take()
-    assert isinstance(disconnect, Disconnect)
-    assert disconnect.reason_code == ReasonCode.MALFORMED_PACKET
+    assert publisher.take_only(Disconnect).reason_code == ReasonCode.MALFORMED_PACKET
     assert len(receiver.take()) == before
 
 

@@ -62,9 +62,7 @@ def test_a_message_on_such_a_topic_is_refused(narrow: Harness, topic: str) -> No
     client.send(Publish(topic, qos=1, packet_id=1), Publish(topic, qos=2, packet_id=2))
     assert client.take() == [PubAck(1, INVALID), PubRec(2, INVALID)]
     client.send(Publish(topic))
-    (disconnect,) = client.take()
-    assert isinstance(disconnect, Disconnect)
-    assert disconnect.reason_code == INVALID
+    assert client.take_only(Disconnect).reason_code == INVALID
     assert client.closed()
     assert not receiver.take()
     assert narrow.counters.count(REFUSED) == 3
@@ -83,9 +81,7 @@ def test_mqtt_3_1_1_is_acknowledged_or_closed(narrow: Harness) -> None:
 def test_a_will_on_such_a_topic_is_refused(narrow: Harness, version: int, code: ReasonCode) -> None:
     client = narrow.open(version)
     client.send(Connect("c", version, will=Will("a/b/c/d", b"")))
-    (connack,) = client.take()
-    assert isinstance(connack, ConnAck)
-    assert connack.reason_code == code
+    assert client.take_only(ConnAck).reason_code == code
     assert narrow.counters.count(REFUSED) == 1
 
 

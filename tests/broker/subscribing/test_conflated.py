@@ -139,13 +139,11 @@ def test_a_value_given_twice_is_refused_and_so_is_a_shared_subscription() -> Non
     client = harness.connect()
     properties = Properties(user_properties=(("$every", "10"), ("$every", "20")))
     client.send(Subscribe(9, [request("a")], properties))
-    (suback,) = client.take()
-    assert isinstance(suback, SubAck)
+    suback = client.take_only(SubAck)
     assert suback.properties.reason_string == "$every: it is given more than once"
     properties = Properties(user_properties=(("$every", "10"),))
     client.send(Subscribe(9, [request("$share/g/a"), request("a")], properties))
-    (suback,) = client.take()
-    assert isinstance(suback, SubAck)
+    suback = client.take_only(SubAck)
     assert suback.reason_codes == [ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR, 0]
     assert "shared" in (suback.properties.reason_string or "")
 

@@ -1,7 +1,7 @@
 """A client joined to a broker in memory, which plays its transport, too."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from gateway.broker.client import Client
 from gateway.broker.connecting.connection_info import Authenticator, ConnectionInfo
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from tests.support.broker.broker_harness import Harness
 
 NO_LIMIT = 0xFFFFFFFF
+
+P = TypeVar("P", bound=Packet)
 
 
 class MemoryClient:
@@ -55,6 +57,12 @@ class MemoryClient:
         """Return the packets that came since the last time."""
         packets, self.inbox = self.inbox, []
         return packets
+
+    def take_only(self, kind: type[P]) -> P:
+        """Return the one packet that came since the last time, which is of this kind."""
+        (packet,) = self.take()
+        assert isinstance(packet, kind), packet
+        return packet
 
     def subscribe(self, topic_filter: str, qos: int = 0, **options: object) -> ReasonCode:
         """Subscribe and return the answer's only reason code; what follows it stays unread."""
