@@ -76,7 +76,7 @@ def run(folder: Path, nodes: int, rate: int, seconds: int) -> str:
     before, started = processor_seconds(gateway.process.pid), time.monotonic()
     go.set()
     sent, acknowledged = reported.get()
-    took = time.monotonic() - started
+    elapsed = time.monotonic() - started
     used = processor_seconds(gateway.process.pid) - before
     sender.join()
     client.loop_stop()
@@ -86,7 +86,7 @@ def run(folder: Path, nodes: int, rate: int, seconds: int) -> str:
     return (
         f"{nodes} nodes at {rate} frames/s for {seconds} s:"
         f" {sent} sent, {acknowledged} acknowledged,"
-        f" {len(delays)} delivered; {100 * used / took:.0f} % of a core,"
+        f" {len(delays)} delivered; {100 * used / elapsed:.0f} % of a core,"
         f" {1e6 * used / sent:.0f} µs a frame; delay {middle:.1f} ms (p99 {high:.1f} ms)"
     )
 
@@ -95,11 +95,11 @@ def subscribed(port: int, delays: list[float]) -> paho.Client:
     """Return a client that notes the delay of each reading."""
     client = paho.Client(CallbackAPIVersion.VERSION2)
 
-    def take(_client: paho.Client, _data: object, message: paho.MQTTMessage) -> None:
+    def on_message(_client: paho.Client, _data: object, message: paho.MQTTMessage) -> None:
         value = int(message.payload.partition(b":")[2].partition(b",")[0])
         delays.append(time.time() - value / 1e6)
 
-    client.on_message = take
+    client.on_message = on_message
     client.connect("127.0.0.1", port)
     client.subscribe("sensors/#", qos=0)
     client.loop_start()
@@ -126,15 +126,15 @@ def send(
             reading = encode_reading("count", int(time.time() * 1e6), None)
             body = encode_readings(f"n{number}", 7, sequence, 0, 0, 0, None, [reading])
             sent += os.write(master, body) == len(body)
-            zeros += heard(master)
+            zeros += answers(master)
     deadline = time.monotonic() + 10
     while zeros < 2 * sent and time.monotonic() < deadline:
-        zeros += sum(map(heard, masters))
+        zeros += sum(map(answers, masters))
         time.sleep(0.01)
     reported.put((sent, zeros // 2))
 
 
-def heard(master: int) -> int:
+def answers(master: int) -> int:
     """Return the zero bytes that have come: two for each acknowledgement."""
     try:
         return os.read(master, 65_536).count(0)

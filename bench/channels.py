@@ -23,7 +23,7 @@ from bench.harness.figures import Figures
 from bench.harness.machine import describe
 from bench.harness.markdown import table
 from bench.harness.scenario import Settings
-from bench.real_traffic.kinds import KEEPS, QOS_1, SHARES, of_twenty
+from bench.real_traffic.kinds import PERSISTENT, QOS_1, SHARES, of_twenty
 from bench.real_traffic.measure import Traffic
 from bench.real_traffic.plan import Subscriber
 from bench.real_traffic.subscribers import EVERYTHING
@@ -40,7 +40,7 @@ temporary = {temporary}
 memory_messages = 100_000
 """
 
-SHARES_AND_KEEPS = replace(SHARES, words=f"{SHARES.words} {KEEPS.words}")
+SHARES_PERSISTENT = replace(SHARES, words=f"{SHARES.words} {PERSISTENT.words}")
 WRONG = ("lost", "duplicates")
 HEAD = ["", "", "CPU a delivery, µs", "deliveries/s", "checked", "lost, doubled"]
 
@@ -54,9 +54,9 @@ def ways(broker: Broker, inflight: int) -> dict[str, Callable[[Settings], Figure
     sharing = to(*[SHARES] * CONSUMERS)
     found: dict[str, Callable[[Settings], Figures]] = {
         "one plain subscriber": partial(to(EVERYTHING), broker),
-        "one subscriber whose session stays": partial(to(KEEPS), broker),
+        "one subscriber whose session stays": partial(to(PERSISTENT), broker),
         "shared subscription": partial(sharing, broker),
-        "shared by sessions that stay": partial(to(*[SHARES_AND_KEEPS] * CONSUMERS), broker),
+        "shared by sessions that stay": partial(to(*[SHARES_PERSISTENT] * CONSUMERS), broker),
     }
     if broker.own:
         for name in ("temporary", "durable"):

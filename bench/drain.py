@@ -105,7 +105,7 @@ class Figures:
     rising: list[tuple[float, int]] = field(default_factory=list)
 
 
-def take(figures: Figures, seq: str, body: bytes | str) -> None:
+def note(figures: Figures, seq: str, body: bytes | str) -> None:
     """Count one message of the fleet."""
     now = time.monotonic()
     epoch, _, number = seq.split(".")
@@ -123,7 +123,7 @@ def take(figures: Figures, seq: str, body: bytes | str) -> None:
         figures.rising.append((now, len(figures.backlog)))
 
 
-def take_packet(figures: Figures, packet: Packet) -> None:
+def note_packet(figures: Figures, packet: Packet) -> None:
     """Count the messages of one packet of the fleet."""
     if not isinstance(packet, Publish):
         return
@@ -131,25 +131,25 @@ def take_packet(figures: Figures, packet: Packet) -> None:
         for line in zlib.decompress(packet.payload[1:]).splitlines():
             record = json.loads(line)
             seq = f"{record['epoch']}.{record['stream']}.{record['seq']}"
-            take(figures, seq, record["text"])
+            note(figures, seq, record["text"])
     elif "/data/" in packet.topic:
         ours = dict(reversed(packet.properties.user_properties))
-        take(figures, ours["seq"], packet.payload)
+        note(figures, ours["seq"], packet.payload)
 
 
 async def collect(port: int, rows: int, figures: Figures) -> None:
     client = await RawClient.open(port)
-    await client.say_connect("collector")
+    await client.connect_as("collector")
     await client.subscribe("tidegate/#")
     while len(figures.backlog) < rows:
-        take_packet(figures, await client.receive())
+        note_packet(figures, await client.receive())
     await client.close()
 
 
 async def publish(port: int, rate: int) -> None:
     """Publish until cancelled, a burst each TICK; PUBACKs are read and must be good."""
     client = await RawClient.open(port)
-    await client.say_connect("publisher")
+    await client.connect_as("publisher")
     acknowledgements = asyncio.create_task(_read_pubacks(client))
     begun, sent = time.monotonic(), 0
     try:
@@ -182,7 +182,7 @@ async def _read_pubacks(client: RawClient) -> None:
 async def figure(port: int, name: str) -> str:
     """Return a figure of the gateway."""
     client = await RawClient.open(port)
-    await client.say_connect("reader")
+    await client.connect_as("reader")
     await client.subscribe(f"$SYS/broker/{name}")
     packet = await client.receive()
     await client.close()

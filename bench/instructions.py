@@ -219,19 +219,19 @@ def mosquitto(folder: Path, port: int, fleet: int) -> tuple[list[str], dict[str,
 @contextmanager
 def running(command: list[str], environment: dict[str, str], port: int) -> Iterator[list[str]]:
     """Run a program until the block ends; the list then has what it wrote."""
-    said: list[str] = []
+    outputs: list[str] = []
     with tempfile.TemporaryFile("w+") as output:
         process = subprocess.Popen(command, env=environment, stdout=output, stderr=output)
         try:
             _await_port(process, port)
-            yield said
+            yield outputs
             process.send_signal(signal.SIGTERM)
             process.wait(PATIENCE)
         finally:
             process.kill()
             process.wait()
             output.seek(0)
-            said.append(output.read())
+            outputs.append(output.read())
 
 
 def _await_port(process: subprocess.Popen[bytes], port: int) -> None:
@@ -254,16 +254,16 @@ def instructions(tree: Path | None, story: str, messages: int, counter: list[str
         command, environment = (
             mosquitto(folder, port, fleet) if tree is None else gateway(tree, folder, port, fleet)
         )
-        with running([*counter, *command], environment, port) as said:
+        with running([*counter, *command], environment, port) as outputs:
             if fleet:
                 (folder / "fleet").mkdir()
                 with running(*mosquitto(folder / "fleet", fleet, 0), fleet):
                     STORIES[story](port, fleet, messages)
             else:
                 STORIES[story](port, fleet, messages)
-    found = re.search(r"(?:I +refs|Collected +): +([\d,]+)", said[0])
+    found = re.search(r"(?:I +refs|Collected +): +([\d,]+)", outputs[0])
     if found is None:
-        raise SystemExit(said[0][-2_000:])
+        raise SystemExit(outputs[0][-2_000:])
     return int(found[1].replace(",", ""))
 
 
@@ -280,16 +280,16 @@ def main() -> None:
     parser.add_argument("--tree", action="append", default=[], metavar="NAME=PATH")
     parser.add_argument("--messages", type=int, default=300)
     parser.add_argument("--turns", action="store_true")
-    asked = parser.parse_args()
-    counter = TURNS if asked.turns else VALGRIND
-    trees = [each.partition("=")[::2] for each in asked.tree] or [("tidegate", str(ROOT))]
-    mosquittos = [] if asked.turns else [("mosquitto", None)]
+    options = parser.parse_args()
+    counter = TURNS if options.turns else VALGRIND
+    trees = [each.partition("=")[::2] for each in options.tree] or [("tidegate", str(ROOT))]
+    mosquittos = [] if options.turns else [("mosquitto", None)]
     programs = [*mosquittos, *((name, Path(path)) for name, path in trees)]
-    for story in asked.stories or STORIES:
+    for story in options.stories or STORIES:
         if story not in STORIES:
             parser.error(f"there is no story {story!r}, only {', '.join(STORIES)}")
         for name, tree in programs:
-            count = a_message(tree, story, asked.messages, counter)
+            count = a_message(tree, story, options.messages, counter)
             print(f"| {story} | {name} | {count:,} |", flush=True)
 
 

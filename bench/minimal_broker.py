@@ -81,12 +81,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("port", type=int)
     parser.add_argument("--asyncio", action="store_true")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())
-    if asked.asyncio:
-        asyncio.run(run_asyncio(asked.port))
+    if options.asyncio:
+        asyncio.run(run_asyncio(options.port))
     else:
-        run_epoll(asked.port)
+        run_epoll(options.port)
 
 
 if __name__ == "__main__":

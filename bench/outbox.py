@@ -73,14 +73,14 @@ async def commit(writer: Writer) -> None:
     """Return when what was gathered is on disk."""
     done = asyncio.Event()
 
-    def look(_batch: int) -> None:
+    def check(_batch: int) -> None:
         if not writer.pending_rows:
             done.set()
 
-    writer.on_committed.append(look)
+    writer.on_committed.append(check)
     writer.hand_over()
     await done.wait()
-    writer.on_committed.remove(look)
+    writer.on_committed.remove(check)
 
 
 async def fill(folder: Path, size: int) -> None:

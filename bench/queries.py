@@ -55,7 +55,7 @@ PAYLOAD = b'{"value":21.5,"unit":"C","time":1763740000000}'
 
 def _watch(port: int, packet: Packet, answer: int, stop: Connection) -> None:
     """Send the packet again and again until told to stop; give back what each answer took."""
-    took: list[float] = []
+    times: list[float] = []
     with socket.create_connection(("127.0.0.1", port)) as stream:
         stream.sendall(encode(Connect("beside", MQTT_5), MQTT_5))
         stream.recv(1_000)
@@ -66,19 +66,19 @@ def _watch(port: int, packet: Packet, answer: int, stop: Connection) -> None:
             left = answer
             while left:
                 left -= len(stream.recv(left))
-            took.append(1000 * (time.perf_counter() - begun))
-    stop.send(took)
+            times.append(1000 * (time.perf_counter() - begun))
+    stop.send(times)
 
 
 @contextmanager
-def _beside(port: int, packet: Packet, answer: int, took: list[float]) -> Iterator[None]:
-    """Let another process measure while the body runs; `took` is milliseconds then."""
+def _beside(port: int, packet: Packet, answer: int, times: list[float]) -> Iterator[None]:
+    """Let another process measure while the body runs; `times` is milliseconds then."""
     ours, theirs = multiprocessing.Pipe()
     watching = multiprocessing.Process(target=_watch, args=(port, packet, answer, theirs))
     watching.start()
     yield
     ours.send(None)
-    took += sorted(ours.recv())
+    times += sorted(ours.recv())
     watching.join()
 
 
@@ -87,31 +87,33 @@ async def _measure(
 ) -> None:
     """Print what answers took without the work, and beside it."""
     for name in ("alone", "beside it"):
-        took: list[float] = []
+        times: list[float] = []
         begun, count = time.monotonic(), 0
-        with _beside(port, packet, answer, took):
+        with _beside(port, packet, answer, times):
             if name == "alone":
                 await asyncio.sleep(QUIET_SECONDS)
             else:
                 count = await work
         seconds = time.monotonic() - begun
         places = {"median": 50, "p99": 99, "p99.9": 99.9}
-        shown = [f"{word} {took[int(len(took) * at / 100)]:.1f}" for word, at in places.items()]
+        shown = [f"{word} {times[int(len(times) * at / 100)]:.1f}" for word, at in places.items()]
         more = f"; {count:,} rows in {seconds:.1f} s" if count else ""
-        print(f"{name:10}{len(took):,} answers, ms: {', '.join(shown)}, most {took[-1]:.1f}{more}")
+        print(
+            f"{name:10}{len(times):,} answers, ms: {', '.join(shown)}, most {times[-1]:.1f}{more}"
+        )
 
 
 async def _connect(port: int, number: int, limit: asyncio.Semaphore) -> RawClient:
     async with limit:
         client = await RawClient.open(port)
-        await client.say_connect(f"client-{number}")
+        await client.connect_as(f"client-{number}")
         return client
 
 
 async def ask_for_all(port: int) -> int:
     """Ask for every page of each request; return how many rows came."""
     operator = await RawClient.open(port)
-    await operator.say_connect("operator")
+    await operator.connect_as("operator")
     await operator.subscribe(ANSWERS, 0)
     properties, count = Properties(response_topic=ANSWERS), 0
     for request in REQUESTS:
@@ -147,7 +149,7 @@ async def clients(count: int) -> None:
 async def fill(port: int, rows: int) -> None:
     """Publish so many messages, and wait for their PUBACKs."""
     client = await RawClient.open(port)
-    await client.say_connect("filler")
+    await client.connect_as("filler")
     for first in range(0, rows, AT_ONCE):
         packets = [
             Publish(f"sensors/n{number}/t", PAYLOAD, 1, packet_id=number + 1)
@@ -162,7 +164,7 @@ async def fill(port: int, rows: int) -> None:
 async def recall_all(port: int) -> int:
     """Have the whole history go up again; return how many messages that are."""
     client = await RawClient.open(port)
-    await client.say_connect("asker")
+    await client.connect_as("asker")
     await client.subscribe(ANSWERS, 0)
     topic, properties = "$CONTROL/tidegate/recall", Properties(response_topic=ANSWERS)
     await client.send(Publish(topic, b"{}", 1, packet_id=1, properties=properties))
@@ -202,14 +204,14 @@ def main() -> None:
     parser.add_argument("what", choices=("clients", "recall"))
     parser.add_argument("number", nargs="?", type=int)
     parser.add_argument("--rounds", type=int, default=3)
-    asked = parser.parse_args()
+    options = parser.parse_args()
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    for _ in range(asked.rounds):
-        if asked.what == "clients":
-            asyncio.run(clients(asked.number or COUNT))
+    for _ in range(options.rounds):
+        if options.what == "clients":
+            asyncio.run(clients(options.number or COUNT))
         else:
-            asyncio.run(recall(asked.number or ROWS))
+            asyncio.run(recall(options.number or ROWS))
 
 
 if __name__ == "__main__":

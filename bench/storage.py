@@ -178,7 +178,7 @@ async def bytes_on_disk(durability: str, rate: int | None, seconds: float, *, on
             await run.at_full_speed(seconds)
         else:
             await run.at_rate(rate, seconds)
-        count, taken = run.acknowledged, time.perf_counter() - begin
+        count, seconds = run.acknowledged, time.perf_counter() - begin
         await asyncio.sleep(SETTLE)
         written, commits = run.written() - before, await run.commits() - commits_before
         drained = "" if online else f"{await _drain(run, count) / count:,.0f}"
@@ -186,7 +186,7 @@ async def bytes_on_disk(durability: str, rate: int | None, seconds: float, *, on
         shared = f"{count / commits:,.1f}" if commits else ""
         of_payload = f"{each / len(PAYLOAD):.2f}"
         place = "online" if online else "away"
-        figures = [f"{count / taken:,.0f}", shared, f"{each:,.0f}", of_payload, drained]
+        figures = [f"{count / seconds:,.0f}", shared, f"{each:,.0f}", of_payload, drained]
         return " | ".join([f"| {place}", f"`{durability}`", *figures]) + " |"
 
 

@@ -122,8 +122,8 @@ async def figures(clients: Clients, direction: str) -> str:
     client = await clients.connect("figures")
     await asyncio.sleep(2.5)  # the gateway says them each second
     await client.subscribe(f"$SYS/broker/tidegate/aliases/{direction}/#")
-    said = [packet for packet in await client.waiting() if isinstance(packet, Publish)]
-    return ", ".join(f"{each.topic.rpartition('/')[2]} {each.payload.decode()}" for each in said)
+    sent = [packet for packet in await client.waiting() if isinstance(packet, Publish)]
+    return ", ".join(f"{each.topic.rpartition('/')[2]} {each.payload.decode()}" for each in sent)
 
 
 def row(name: str, sizes: list[float]) -> str:

@@ -141,26 +141,26 @@ def filled(filters: Sequence[str]) -> TopicTrie:
     return made
 
 
-def known(asked: Sequence[bytes]) -> Callable[[bytes], object]:
+def known(names_of_topics: Sequence[bytes]) -> Callable[[bytes], object]:
     """Use what the broker keeps of all topics that come, routes among it."""
     limits, classes = TopicLimits(MAXIMUM_TOPIC_LEVELS, 65_535), DurabilityClasses((), "commit")
     admissions = TopicAdmissions(Router(Budget()), limits, classes, p2p=False)
-    for name in dict.fromkeys(asked):
+    for name in dict.fromkeys(names_of_topics):
         admissions.find(name)
     return admissions.find
 
 
-def least(match: Callable[[Topic], object], asked: Sequence[Topic]) -> float:
+def least(match: Callable[[Topic], object], names_of_topics: Sequence[Topic]) -> float:
     """Return the microseconds of one match, those of the quickest round."""
     end, best = perf_counter() + SECONDS, float("inf")
     while True:
         begin = perf_counter()
-        for topic in asked:
+        for topic in names_of_topics:
             match(topic)
         done = perf_counter()
         best = min(best, done - begin)
         if done > end:
-            return best / len(asked) * 1e6
+            return best / len(names_of_topics) * 1e6
 
 
 def resident() -> int:
@@ -175,19 +175,19 @@ def grown(count: int) -> tuple[float, ...]:
     To be called in a process of its own: what was freed before would be used again.
     """
     filters = topic_filters(count)
-    asked = topics(filters, TOPICS)
+    names_of_topics = topics(filters, TOPICS)
     gc.collect()
     begin, start = resident(), perf_counter()
     made = filled(filters)
     added = (perf_counter() - start) / count * 1e6
     size = (resident() - begin) / count
-    found = sum(len(made.match(topic)) for topic in asked) / TOPICS
-    return added, least(made.match, asked), found, size, made.memory() / count
+    found = sum(len(made.match(topic)) for topic in names_of_topics) / TOPICS
+    return added, least(made.match, names_of_topics), found, size, made.memory() / count
 
 
-def check(ways: Sequence[Match], asked: Sequence[str]) -> None:
+def check(ways: Sequence[Match], names_of_topics: Sequence[str]) -> None:
     """Stop if one way finds something else than the others."""
-    for topic in asked:
+    for topic in names_of_topics:
         first, *others = (sorted(match(topic)) for match in ways)
         if any(other != first for other in others):
             raise SystemExit(f"they differ on {topic}")
@@ -196,7 +196,7 @@ def check(ways: Sequence[Match], asked: Sequence[str]) -> None:
 def ways() -> dict[str, float]:
     """Return the microseconds of each way for a topic; the linear ones multiplied up."""
     filters = topic_filters(SUBSCRIPTIONS)
-    asked = topics(filters, TOPICS)
+    names_of_topics = topics(filters, TOPICS)
     linear = {
         "split and compare": split_and_compare,
         "regular expression built each time": built_each_time,
@@ -205,10 +205,11 @@ def ways() -> dict[str, float]:
     sample = filters[:SAMPLE]
     check([way(sample) for way in (*linear.values(), trie)], topics(sample, 20))
     times = {
-        name: least(way(sample), asked[:1]) * SUBSCRIPTIONS / SAMPLE for name, way in linear.items()
+        name: least(way(sample), names_of_topics[:1]) * SUBSCRIPTIONS / SAMPLE
+        for name, way in linear.items()
     }
-    times["trie"] = least(trie(filters), asked)
-    names = [write_string(topic) for topic in asked]
+    times["trie"] = least(trie(filters), names_of_topics)
+    names = [write_string(topic) for topic in names_of_topics]
     times["trie, and what is known of topics"] = least(known(names), names)
     return times
 

@@ -37,13 +37,13 @@ class Client:
         reader, writer = await asyncio.open_connection(HOST, port)
         client = cls(reader, writer, packet.protocol_version)
         try:
-            await client._say_hello(packet)
+            await client._connect(packet)
         except BaseException:  # cancelled, too
             client.close()
             raise
         return client
 
-    async def _say_hello(self, packet: Connect) -> None:
+    async def _connect(self, packet: Connect) -> None:
         self.send(packet)
         try:
             connack = await asyncio.wait_for(anext(self.packets()), PATIENCE)

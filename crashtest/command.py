@@ -7,8 +7,8 @@ import tempfile
 from pathlib import Path
 from random import SystemRandom
 
-from crashtest.device import check_room, device_of
-from crashtest.full_database import NOBODY_TAKES, Full, fill
+from crashtest.device import check_free_space, device_of
+from crashtest.full_database import WITHOUT_FLEET, Full, fill
 from crashtest.gateway_process import EndedError, GatewayProcess
 from crashtest.participant import HangError
 from crashtest.report import report
@@ -42,7 +42,7 @@ def crashtest(data: Path, rounds: int, seconds: float, seed: int | None) -> int:
 def _scratch(data: Path) -> Path:
     try:
         data.mkdir(parents=True, exist_ok=True)
-        check_room(data)
+        check_free_space(data)
         return Path(tempfile.mkdtemp(prefix="crashtest-", dir=data)).resolve()
     except OSError as error:
         raise TidegateError(f"{data}: {error.strerror}") from error
@@ -70,7 +70,7 @@ async def _run(folder: Path, count: int, seconds: float, seed: int) -> list[str]
 
 
 async def _fill(folder: Path, seed: int, findings: list[str]) -> Full:
-    gateway = GatewayProcess(folder, NOBODY_TAKES)
+    gateway = GatewayProcess(folder, WITHOUT_FLEET)
     try:
         return await fill(gateway, seed, findings)
     finally:

@@ -25,7 +25,7 @@ def device_of(folder: Path) -> str:
     return found
 
 
-def check_room(folder: Path) -> None:
+def check_free_space(folder: Path) -> None:
     """Raise TidegateError unless there is room enough for a crash test."""
     free = shutil.disk_usage(folder).free
     if free < NEEDED:

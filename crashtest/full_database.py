@@ -20,7 +20,7 @@ LIMIT = 2 * 1024 * 1024
 AFTERWARDS = 20
 """Messages that must be acknowledged once the limit is gone."""
 
-NOBODY_TAKES = CONFIGURATION.replace('directory = "{landing}"', 'url = "mqtt://127.0.0.1:1"')
+WITHOUT_FLEET = CONFIGURATION.replace('directory = "{landing}"', 'url = "mqtt://127.0.0.1:1"')
 """Towards a fleet that is away, so that the outbox only grows."""
 
 
@@ -49,10 +49,10 @@ async def fill(gateway: GatewayProcess, seed: int, findings: list[str]) -> Full:
             gateway.check()
             probes.append(Publisher(f"probe{len(probes)}", findings, random, persistent=False))
             await _probe(gateway, probes[-1])
-        full = Full(_kept(filler))
+        full = Full(_acknowledged_by(filler))
         _limit(gateway, resource.RLIM_INFINITY)
         wanted = full.acknowledged + AFTERWARDS
-        await until(lambda: _kept(filler) >= wanted, "messages are taken again")
+        await until(lambda: _acknowledged_by(filler) >= wanted, "messages are taken again")
         gateway.check()
         gateway.kill()
         await publishing
@@ -71,7 +71,7 @@ async def _probe(gateway: GatewayProcess, publisher: Publisher) -> None:
 
 def _compare(gateway: GatewayProcess, publishers: Sequence[Publisher], findings: list[str]) -> None:
     records = Records(gateway.data, gateway.landing, gateway.folder / "scratch", findings)
-    records.look()
+    records.check()
     receiver = Receiver("the full database", records.received, exactly_once=True)
     for publisher in publishers:
         findings += receiver.compare(publisher.name, publisher.qos, publisher.sent)
@@ -83,5 +83,5 @@ def _limit(gateway: GatewayProcess, size: int) -> None:
         resource.prlimit(gateway.process.pid, resource.RLIMIT_FSIZE, limits)
 
 
-def _kept(publisher: Publisher) -> int:
-    return sum(sent.promise is Promise.KEPT for sent in publisher.sent)
+def _acknowledged_by(publisher: Publisher) -> int:
+    return sum(sent.promise is Promise.ACKNOWLEDGED for sent in publisher.sent)

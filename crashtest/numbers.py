@@ -11,7 +11,7 @@ class Promise(Enum):
     """What the gateway has said of a message."""
 
     NONE = "sent"
-    KEPT = "acknowledged"
+    ACKNOWLEDGED = "acknowledged"
     REFUSED = "refused"
 
 

@@ -78,7 +78,7 @@ class Participant:
         self.resume(client, present=client.session_present)
         self._reading = asyncio.create_task(self._read(client))
 
-    def leave(self) -> None:
+    def disconnect(self) -> None:
         """Close the connection without a DISCONNECT; `ended` waits for it."""
         if self.client is not None:
             self.client.close()
@@ -96,7 +96,7 @@ class Participant:
 
     async def aclose(self) -> None:
         """Close the connection, if there is one, and wait until it is gone."""
-        self.leave()
+        self.disconnect()
         await self.ended()
 
     async def barrier(self) -> None:
@@ -113,7 +113,7 @@ class Participant:
     def forget(self) -> None:
         """Drop what belonged to a session that the gateway does not know any more."""
 
-    def take(self, client: Client, packet: Packet) -> None:
+    def on_packet(self, client: Client, packet: Packet) -> None:
         """Handle a packet."""
 
     async def _read(self, client: Client) -> None:
@@ -121,7 +121,7 @@ class Participant:
             if isinstance(packet, PingResp):
                 self._pings -= 1
             else:
-                self.take(client, packet)
+                self.on_packet(client, packet)
         if self.client is client:
             self.client = None
         client.close()

@@ -107,7 +107,7 @@ class Publisher(Participant):
             del self.pending[packet_id]
         self._released.clear()
 
-    def take(self, client: Client, packet: Packet) -> None:
+    def on_packet(self, client: Client, packet: Packet) -> None:
         """Note an acknowledgement, and answer a PUBREC [MQTT-4.3.3-4]."""
         if isinstance(packet, PubRec) and packet.packet_id in self.pending:
             self._answered(packet.packet_id, refused=packet.reason_code >= FAILURE)
@@ -130,8 +130,8 @@ class Publisher(Participant):
 
     def _answered(self, packet_id: int, *, refused: bool) -> None:
         sent = self.pending[packet_id]
-        if sent.promise is not Promise.KEPT:
-            sent.promise = Promise.REFUSED if refused else Promise.KEPT
+        if sent.promise is not Promise.ACKNOWLEDGED:
+            sent.promise = Promise.REFUSED if refused else Promise.ACKNOWLEDGED
             self.latencies.append(time.monotonic() - sent.sent_at)
 
     def _publish_next(self, client: Client) -> None:

@@ -28,7 +28,7 @@ class Receiver:
         settled = True
         for message in sent[self.compared[sender] :]:
             there = message.number in counts or message.removes
-            if message.promise is Promise.KEPT and not there:
+            if message.promise is Promise.ACKNOWLEDGED and not there:
                 missing.append(message)
             settled = settled and (there or message.promise is Promise.REFUSED)
             if settled and message.promise is not Promise.NONE:

@@ -46,7 +46,7 @@ class Records:
         self._on_land: set[Key] = set()
         self._checksums: dict[Key, int] = {}
 
-    def look(self) -> None:
+    def check(self) -> None:
         """Read what is on disk now."""
         new: list[_Record] = []
         for path in sorted(self._landing.glob("*/*.jsonl")):

@@ -26,7 +26,7 @@ def report(rounds: Rounds, full: Full | None, findings: Sequence[str]) -> str:
     if findings:
         lines += [f"NOT KEPT: {finding}" for finding in findings]
     else:
-        lines += [_kept(full)]
+        lines += [_acknowledged_by(full)]
     lines += ["", _window(rounds), _latency(rounds), "", NOT_TESTED]
     return "\n".join(lines)
 
@@ -34,7 +34,9 @@ def report(rounds: Rounds, full: Full | None, findings: Sequence[str]) -> str:
 def _counted(rounds: Rounds) -> str:
     figures = rounds.figures
     acknowledged = sum(
-        sent.promise is Promise.KEPT for publisher in rounds.publishers for sent in publisher.sent
+        sent.promise is Promise.ACKNOWLEDGED
+        for publisher in rounds.publishers
+        for sent in publisher.sent
     )
     return (
         f"{figures.rounds} rounds, {figures.kills} kills, {acknowledged} messages acknowledged; "
@@ -43,7 +45,7 @@ def _counted(rounds: Rounds) -> str:
     )
 
 
-def _kept(full: Full | None) -> str:
+def _acknowledged_by(full: Full | None) -> str:
     lines = ["Kept: 0 lost, 0 of QoS 2 twice, 0 out of order."]
     if full is not None:
         lines.append(

@@ -45,7 +45,7 @@ def possible(sent: Sequence[Sent], topic: str) -> set[int | None]:
     for message in reversed(sent):
         if message.topic == topic and message.promise is not Promise.REFUSED:
             allowed.add(None if message.removes else message.number)
-            if message.promise is Promise.KEPT:
+            if message.promise is Promise.ACKNOWLEDGED:
                 return allowed
     return allowed | {None}
 

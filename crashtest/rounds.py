@@ -93,7 +93,7 @@ class Rounds:
             await self.settle()
             self.gateway.stop()
             await self._ended()
-            self.look()
+            self.check()
         finally:
             self.gateway.kill()
             for participant in self.participants:
@@ -109,7 +109,7 @@ class Rounds:
         if self.random.random() >= NOT_SETTLED:
             await self.settle()
         await self.disturb()
-        self.look()
+        self.check()
 
     async def restart(self) -> None:
         """Start the gateway, perhaps not at the first attempt, and let everyone join."""
@@ -144,7 +144,7 @@ class Rounds:
         habits = [publisher.publish_freely() for publisher in self.publishers]
         for subscriber in self.subscribers:
             if subscriber.name == "away":
-                subscriber.leave()
+                subscriber.disconnect()
             elif subscriber.name == "slow":
                 subscriber.pause = SLOW
             elif (absence := ABSENCES.get(subscriber.name)) is not None:
@@ -168,9 +168,9 @@ class Rounds:
         self._cut_off()
         self._kill()
 
-    def look(self) -> None:
+    def check(self) -> None:
         """Compare what is on disk with what was acknowledged."""
-        self.records.look()
+        self.records.check()
         self._compare([self._on_disk])
 
     def _cut_off(self) -> None:

@@ -81,10 +81,10 @@ class Subscriber(Participant):
         """Forget the QoS 2 exchanges of a session that is no more."""
         self._begun.clear()
 
-    def take(self, client: Client, packet: Packet) -> None:
+    def on_packet(self, client: Client, packet: Packet) -> None:
         """Note a message and acknowledge it."""
         if isinstance(packet, Publish):
-            self._take_message(packet)
+            self._on_message(packet)
             if packet.qos == 1:
                 self._answer(client, PubAck(packet.packet_id))
             elif packet.qos == 2:
@@ -95,7 +95,7 @@ class Subscriber(Participant):
         elif isinstance(packet, SubAck):
             self._subscribed = max(packet.reason_codes) < FAILURE
 
-    def _take_message(self, packet: Publish) -> None:
+    def _on_message(self, packet: Publish) -> None:
         self.messages += 1
         if packet.qos == 2:
             if packet.packet_id in self._begun:

@@ -41,7 +41,7 @@ def at_rate(broker: Broker, fleet: Running, rate: int, seconds: float) -> list[s
         begun = time.monotonic()
         payload = traffic.publish(rate, seconds)
         _wait(traffic, lambda: len(collector.delays) >= traffic.sent)
-        took = time.monotonic() - begun
+        seconds = time.monotonic() - begun
         cpu = processor_seconds(running.process) - cpu
         disk = written(running.process) - disk
         traffic.close()
@@ -50,7 +50,7 @@ def at_rate(broker: Broker, fleet: Running, rate: int, seconds: float) -> list[s
         f"{cpu / sent * 1e6:.0f}",
         _delays(delays),
         f"{disk / payload:.2f}",
-        f"{sent / took:,.0f}{_missing(sent, len(delays))}",
+        f"{sent / seconds:,.0f}{_missing(sent, len(delays))}",
     ]
 
 
@@ -63,7 +63,7 @@ def to_directory(broker: Broker, rate: int, seconds: float) -> list[str]:
         begun = time.monotonic()
         traffic.publish(rate, seconds)
         _wait(traffic, lambda: traffic.acknowledged)
-        took = time.monotonic() - begun
+        seconds = time.monotonic() - begun
         time.sleep(FLUSH_SECONDS)
         cpu = processor_seconds(running.process) - cpu
         disk = written(running.process) - disk
@@ -75,7 +75,7 @@ def to_directory(broker: Broker, rate: int, seconds: float) -> list[str]:
         f"{cpu / traffic.sent * 1e6:.0f}",
         "-",
         f"{disk / max(1, size):.2f} of the files",
-        f"{traffic.sent / took:,.0f}{_missing(traffic.sent, lines)}",
+        f"{traffic.sent / seconds:,.0f}{_missing(traffic.sent, lines)}",
     ]
 
 
@@ -105,7 +105,7 @@ def outage(broker: Broker, fleet: Running, count: int) -> list[str]:
             traffic.publish(LIVE_RATE, 0.2)
             if time.monotonic() - begun > OUTAGE_SECONDS:
                 break
-        took = time.monotonic() - begun
+        seconds = time.monotonic() - begun
         _wait(traffic, lambda: len(collector.delays) >= traffic.sent)
         cpu = processor_seconds(running.process) - cpu
         pairs = zip(collector.stamps, collector.delays, strict=True)
@@ -115,7 +115,7 @@ def outage(broker: Broker, fleet: Running, count: int) -> list[str]:
         f"{cpu / traffic.sent * 1e6:.0f}",
         _delays(live),
         "-",
-        f"{backlog / took:,.0f}{_missing(traffic.sent, len(collector.delays))}",
+        f"{backlog / seconds:,.0f}{_missing(traffic.sent, len(collector.delays))}",
     ]
 
 

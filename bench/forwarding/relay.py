@@ -15,7 +15,7 @@ PUBLISH, PUBACK = 0x32, 0x40
 READ_BYTES = 256 * 1024
 CONNECT = b"\x10\x11\x00\x04MQTT\x04\x02\x00\x3c\x00\x05relay"
 
-Asked = dict[int, tuple[socket.socket, bytes]]
+Waiting = dict[int, tuple[socket.socket, bytes]]
 """Who awaits the PUBACK of a packet identifier of the relay, and under which of its own."""
 
 
@@ -26,7 +26,7 @@ def main(port: int, fleet_port: int) -> None:
     selector = selectors.DefaultSelector()
     for each in (listener, fleet):
         selector.register(each, selectors.EVENT_READ)
-    asked: Asked = {}
+    waiting: Waiting = {}
     last = 0
     while True:
         upward, answers = bytearray(), dict[socket.socket, bytearray]()
@@ -38,9 +38,9 @@ def main(port: int, fleet_port: int) -> None:
             assert isinstance(source, socket.socket)
             data = source.recv(READ_BYTES)
             if source is fleet:
-                _answer(data, asked, answers)
+                _answer(data, waiting, answers)
             elif data:
-                last = _forward(source, data, asked, last, upward)
+                last = _forward(source, data, waiting, last, upward)
             else:
                 selector.unregister(source)
         if upward:
@@ -65,12 +65,14 @@ def _accepted(listener: socket.socket) -> socket.socket:
     return client
 
 
-def _forward(source: socket.socket, data: bytes, asked: Asked, last: int, upward: bytearray) -> int:
+def _forward(
+    source: socket.socket, data: bytes, waiting: Waiting, last: int, upward: bytearray
+) -> int:
     """Add the messages to what goes up; return the packet identifier that was given last."""
     for start, topic, end in _publishes(data):
         last = last % 65_535 + 1
         after = topic + 2 + int.from_bytes(data[topic : topic + 2], "big")
-        asked[last] = source, data[after : after + 2]
+        waiting[last] = source, data[after : after + 2]
         upward += data[start:after] + last.to_bytes(2, "big") + data[after + 2 : end]
     return last
 
@@ -87,10 +89,10 @@ def _publishes(data: bytes) -> Iterator[tuple[int, int, int]]:
         start = place + length
 
 
-def _answer(data: bytes, asked: Asked, answers: dict[socket.socket, bytearray]) -> None:
+def _answer(data: bytes, waiting: Waiting, answers: dict[socket.socket, bytearray]) -> None:
     """Add the PUBACKs that the fleet's answer to."""
     for start in range(0, len(data), 4):
-        client, identifier = asked.pop(int.from_bytes(data[start + 2 : start + 4], "big"))
+        client, identifier = waiting.pop(int.from_bytes(data[start + 2 : start + 4], "big"))
         answers.setdefault(client, bytearray()).extend(b"\x40\x02" + identifier)
 
 

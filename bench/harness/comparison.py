@@ -70,12 +70,12 @@ class Comparison:
 
     def command(self, options: argparse.Namespace) -> str:
         """Return the command line that measures the same, defaults written out."""
-        said = [f"--rounds {options.rounds} --seconds {options.seconds:g}"]
-        said += [f"--mqtt {','.join(map(str, options.mqtt))} --only {','.join(options.only)}"]
+        words = [f"--rounds {options.rounds} --seconds {options.seconds:g}"]
+        words += [f"--mqtt {','.join(map(str, options.mqtt))} --only {','.join(options.only)}"]
         if options.scenarios != self.usual():
-            said += [f"--{self.word} {','.join(options.scenarios)}"]
-        said += [f"--tree {label}={root.name}" for label, root in options.tree]
-        return " ".join([f".venv/bin/python -m bench.{self.name}", *said])
+            words += [f"--{self.word} {','.join(options.scenarios)}"]
+        words += [f"--tree {label}={root.name}" for label, root in options.tree]
+        return " ".join([f".venv/bin/python -m bench.{self.name}", *words])
 
     def main(self, arguments: Sequence[str] | None = None) -> int:
         """Measure, print the tables, and write them where that was asked for."""

@@ -97,5 +97,5 @@ class Load:
     def _last_words(self) -> str:
         assert self._process.stderr
         status = self._process.wait()
-        said = self._process.stderr.read().decode("utf-8", "replace").strip()
-        return said or f"the generator ended with {status}"
+        output = self._process.stderr.read().decode("utf-8", "replace").strip()
+        return output or f"the generator ended with {status}"

@@ -45,8 +45,8 @@ def _mosquitto() -> str:
         command = [mosquitto_program(), "-h"]
     except MeasurementError:
         return "no Mosquitto"
-    said = subprocess.run(command, capture_output=True, text=True, check=False).stdout
-    found = re.search(r"version (\S+)", said)
+    output = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+    found = re.search(r"version (\S+)", output)
     return f"Mosquitto {found[1] if found else 'of unknown version'}"
 
 

@@ -37,10 +37,10 @@ def measure_rounds(
             key = (name, version, broker.name)
             if failures.get(key, 0) == MOST_FAILURES:
                 continue
-            said = _measure(results, key, scenario, broker, Settings(version, seconds))
+            line = _measure(results, key, scenario, broker, Settings(version, seconds))
             failures[key] = failures.get(key, 0) + (key in results.failures)
             where = f"{name} {number}/{rounds} {VERSIONS[version]} {broker.name}"
-            print(f"{where}: {said}", flush=True)
+            print(f"{where}: {line}", flush=True)
 
 
 def _measure(

@@ -15,8 +15,8 @@ from bench.real_traffic.subscribers import (
 
 WINDOW = ("--window", 1000)
 QOS_1 = ("--qos", 1, "--inflight", 10, "--window", 500)
-KEEPS = Subscriber(words="persistent")
-KEEPS_AWAY = Subscriber(words="persistent away")
+PERSISTENT = Subscriber(words="persistent")
+PERSISTENT_AWAY = Subscriber(words="persistent away")
 SHARES = Subscriber(("$share/g/#",), "group")
 KIB = 1024
 MOST_QUEUED = 40_000
@@ -64,7 +64,7 @@ PUBLISHED_A = Traffic(mixed, WINDOW, per="published_us")
 PUBLISHED_B = Traffic(mixed, QOS_1, per="published_us")
 RETAINED = partial(of_twenty, *one_of_each_site(20), topics=250, sites=20)
 SHOWN_PACED = ("published_us", "p50_us", "p99_us")
-FIVE_SESSIONS = (KEEPS, KEEPS, KEEPS, KEEPS_AWAY, KEEPS_AWAY)
+FIVE_SESSIONS = (PERSISTENT, PERSISTENT, PERSISTENT, PERSISTENT_AWAY, PERSISTENT_AWAY)
 MQTT_5 = (5,)
 
 SHOWN_AWAY = ("published_us", "drained_us")
@@ -74,7 +74,7 @@ def away_and_back(
     sessions: int, away: int, topics: int, messages: int, pace: tuple[object, ...] = ()
 ) -> Traffic:
     """Return traffic to persistent sessions, some of them away, which fetch theirs afterwards."""
-    subscribers = [KEEPS] * (sessions - away) + [KEEPS_AWAY] * away
+    subscribers = [PERSISTENT] * (sessions - away) + [PERSISTENT_AWAY] * away
     options = (*QOS_1, *pace, "--messages", messages)
     return Traffic(
         partial(of_twenty, *subscribers, topics=topics),

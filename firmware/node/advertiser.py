@@ -42,7 +42,7 @@ class Advertised:
     def read(self) -> "Sequence[tuple[str, Value, str | None]]":
         """Return the readings, once the advertisement says them."""
         readings = self._sensor.read()
-        parts = groups(readings, self._kind.room)
+        parts = groups(readings, self._kind.size_max)
         if parts:
             self._turn += 1
             data = self._kind.advertisement(parts[self._turn % len(parts)])

@@ -17,7 +17,7 @@ PLAIN, ENCRYPTED = 0x40, 0x41
 
 PACKET_ID = b"\x00"
 
-ROOM = 31 - len(FLAGS) - 5
+OBJECT_BYTES_MAX = 31 - len(FLAGS) - 5
 """Bytes of objects in an advertisement: flags and the head of the service data take the others."""
 
 _CHECK_BYTES = const(4)
@@ -79,7 +79,7 @@ def _steps(value: "bool | int | float | tuple[int, int]", exponent: int) -> "int
     return (int(mantissa) + step // 2) // step
 
 
-def groups(readings: "Sequence[Reading]", room: int) -> "list[bytes]":
+def groups(readings: "Sequence[Reading]", size_max: int) -> "list[bytes]":
     """Return the objects of all that the format knows, by rising number, as they fit together."""
     found = []
     for place, reading in enumerate(readings):
@@ -88,7 +88,7 @@ def groups(readings: "Sequence[Reading]", room: int) -> "list[bytes]":
             found.append((each[0], place, each))
     sets = [b""]
     for _, _, each in sorted(found):
-        if len(sets[-1]) + len(each) > room:
+        if len(sets[-1]) + len(each) > size_max:
             sets.append(b"")
         sets[-1] += each
     return sets if sets[0] else []
@@ -103,7 +103,7 @@ def advertisement(information: int, content: bytes) -> bytes:
 class Plain:
     """Advertisements that everybody can read; a number tells which ones are the same."""
 
-    room = ROOM - 2
+    size_max = OBJECT_BYTES_MAX - 2
 
     def __init__(self) -> None:
         self._packet = 0
@@ -121,7 +121,7 @@ class Encrypted:
     gives numbers of 32 bits that never come twice under the key.
     """
 
-    room = ROOM - _COUNTER_BYTES - _CHECK_BYTES
+    size_max = OBJECT_BYTES_MAX - _COUNTER_BYTES - _CHECK_BYTES
 
     def __init__(
         self, cipher: "Callable[[bytes], bytes]", address: bytes, count: "Callable[[], int]"

@@ -19,7 +19,7 @@ _NOT_VERIFIED = const(4)
 """Status: the program is of another version, not whole, or not one of docs/node-filter.md."""
 _NOT_NEWER = const(5)
 """Status: another program of this or a later version is installed for the quantity."""
-_NO_ROOM = const(6)
+_NO_SPACE = const(6)
 """Status: too many quantities have a program, or the file could not be written."""
 
 _HEAD_BYTES = const(9)  # version, guard and the length of the quantity's name
@@ -97,19 +97,19 @@ class Programs:
             return _NOT_VERIFIED
         present = self._programs.get(program.quantity)
         if present is None and len(self._programs) == _PROGRAMS_MAX:
-            return _NO_ROOM
+            return _NO_SPACE
         if present is not None and program.version <= present.version:
             return _DONE if argument == present.argument else _NOT_NEWER
         wanted = dict(self._programs)
         wanted[program.quantity] = program
         try:
-            self._keep(wanted)
+            self._save(wanted)
         except OSError:
-            return _NO_ROOM
+            return _NO_SPACE
         self._programs = wanted
         return _DONE
 
-    def _keep(self, programs: "dict[str, Program]") -> None:
+    def _save(self, programs: "dict[str, Program]") -> None:
         if self._path is None:
             return
         arguments = [each.argument for each in programs.values()]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _TEXT = "saving"
 """What is printed again and again meanwhile, so that whoever waits for the REPL waits on."""
 
-_TOLD_EACH = const(64)
+_REPORTED_EACH = const(64)
 """Samples between two times that it is."""
 
 _RESERVE_BYTES = const(196608)
@@ -37,7 +37,7 @@ def save(
     def put(files: Spill, sample: "Sample") -> None:
         nonlocal saved
         feed()
-        if not saved % _TOLD_EACH:
+        if not saved % _REPORTED_EACH:
             print(_TEXT)
         saved += 1
         files.append(sample.sequence, sample.clock, sample.pack(0))
@@ -46,7 +46,7 @@ def save(
     newer = spill or Spill(folder, 0, boot)
     older = Spill(folder, 0, boot)
     older.next_file = newer.front_file
-    older.files_max = newer.files_max = newer.files_max + _room(folder) // SEGMENT_BYTES
+    older.files_max = newer.files_max = newer.files_max + _free_bytes(folder) // SEGMENT_BYTES
     for sample in buffer.unsettled():
         put(older, sample)
     older.write()
@@ -56,10 +56,10 @@ def save(
     newer.write()
 
 
-def _room(folder: str) -> int:
+def _free_bytes(folder: str) -> int:
     """Return the bytes that the flash has beyond those that stay free, none where it fails."""
     try:
-        told = os.statvfs(folder)
+        status = os.statvfs(folder)
     except OSError:
         return 0
-    return max(told[1] * told[3] - _RESERVE_BYTES, 0)
+    return max(status[1] * status[3] - _RESERVE_BYTES, 0)

@@ -29,7 +29,7 @@ _BAUD = const(115200)
 _INTERVAL_MS = const(10000)
 _RECEIVE_BUFFER = const(512)  # bytes; an acknowledgement has 18, and at most 8 are on their way
 
-KEPT_IN_SAFE_MODE = ("name", "link", "uart", "baud", "wifi", "broker", "led")
+SAFE_MODE_SETTINGS = ("name", "link", "uart", "baud", "wifi", "broker", "led")
 
 
 def read_settings(folder: str) -> "dict[str, Any]":
@@ -48,11 +48,11 @@ def safe_settings(folder: str) -> "dict[str, Any]":
         settings = read_settings(folder)
     except ValueError:  # the file itself may be what failed
         settings = {}
-    kept = {name: settings[name] for name in KEPT_IN_SAFE_MODE if name in settings}
-    if kept.get("link") == "ble":  # which says nothing without sensors
-        del kept["link"]
-    kept.update({"sensors": [], "waiting_bytes": SIZE_MIN})
-    return kept
+    found = {name: settings[name] for name in SAFE_MODE_SETTINGS if name in settings}
+    if found.get("link") == "ble":  # which says nothing without sensors
+        del found["link"]
+    found.update({"sensors": [], "waiting_bytes": SIZE_MIN})
+    return found
 
 
 def node_name(settings: "dict[str, Any]") -> str:

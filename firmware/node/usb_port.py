@@ -41,14 +41,14 @@ class UsbPort:
             if not byte:
                 break
             data.extend(byte)
-            self._look(byte[0])
+            self._check(byte[0])
         return bytes(data)
 
     def write(self, data: bytes) -> object:
         """Send; the port drops what nobody takes."""
         return sys.stdout.buffer.write(data)
 
-    def _look(self, byte: int) -> None:
+    def _check(self, byte: int) -> None:
         self._since_end = self._since_end + 1 if byte else 0
         if self._since_end == 1:
             self._first = byte

@@ -38,7 +38,7 @@ SAVING = b"saving"
 SAVING_SECONDS = 90.0
 """Seconds in which an hour of samples is saved."""
 
-HEARD_MAX = 256
+RECEIVED_MAX = 256
 """Bytes that are searched for an interrupted node's output."""
 
 FRAME_END = b"\0"
@@ -142,7 +142,7 @@ class _Line:
         if time.monotonic() > self.deadline:
             raise TimeoutError("no end of its answer")
         data = self.serial.read(size)
-        self.received = (self.received + data)[-HEARD_MAX:]
+        self.received = (self.received + data)[-RECEIVED_MAX:]
         return data
 
     def await_silence(self, seconds: float) -> None:

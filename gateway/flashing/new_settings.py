@@ -75,7 +75,7 @@ def new_settings(board: str, sensors: list[str], name: str, file: str) -> str:
         name_quoted=json.dumps(name, ensure_ascii=False),
     )
     names = sensor_names(sensors)
-    free = Free(kind, alone=len(sensors) == 1)
+    free = Free(kind, only_sensor=len(sensors) == 1)
     tables = zip(sensors, names, strict=True)
     return "\n".join((head, *(_sensor(free, each, own) for each, own in tables)))
 
@@ -96,9 +96,9 @@ def sensor_names(drivers: list[str]) -> list[str]:
 class Free:
     """The pins and addresses of a board that no sensor has yet; when all are taken, the first."""
 
-    def __init__(self, board: BoardKind, *, alone: bool) -> None:
+    def __init__(self, board: BoardKind, *, only_sensor: bool) -> None:
         self._board = board
-        self._alone = alone
+        self._only_sensor = only_sensor
         self._pins = list(board.pins)
         self._adc = list(board.adc)
         self._addresses = [
@@ -115,7 +115,7 @@ class Free:
         if not addresses:
             pin = self._next(self._pins, self._board.pins[0])
             clock = self._board.buses[0][1]
-            if driver == "hx711" and not self._alone:  # the bus may have other sensors
+            if driver == "hx711" and not self._only_sensor:  # the bus may have other sensors
                 clock = self._next(self._pins, clock)
             return {"pin": pin, "clock": clock}
         places = [each for each in self._addresses if each[1] in addresses]

@@ -27,7 +27,7 @@ def runs_on(port: Port) -> str:
     restarted.
     """
     try:
-        node = _heard(port)
+        node = _sending_node(port)
         if node is not None:
             return f"node {node}, sending"
         with _board(port) as board:
@@ -41,7 +41,7 @@ def runs_on(port: Port) -> str:
     return f"{described.version} on {described.machine}, {there}"
 
 
-def _heard(port: Port) -> str | None:
+def _sending_node(port: Port) -> str | None:
     """Return the name of the node that sends, None for a REPL or silence."""
     try:
         with contextlib.closing(Listener(port)) as listener:

@@ -60,7 +60,7 @@ async def connect(path: Path, stack: AsyncExitStack) -> RawClient:
     reader, writer = await asyncio.open_unix_connection(path)
     client = RawClient(reader, writer, MQTT_5)
     stack.push_async_callback(client.close)
-    await client.say_connect("operator")
+    await client.connect_as("operator")
     return client
 
 

@@ -88,7 +88,7 @@ async def test_no_answer_can_go_without_a_response_topic_of_the_client(gateway: 
 async def test_only_operators_are_answered_where_there_are_rules(gateway: Gateway) -> None:
     closed = ports(gateway)[1]
     bert = await RawClient.open(closed)
-    await bert.say_connect("bert", username="bert")
+    await bert.connect_as("bert", username="bert")
     assert await bert.subscribe(ANSWERS) == 0x87
     assert await Operator(bert).code("clients", topic="mine") == 0x87
     await bert.close()

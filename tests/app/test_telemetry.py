@@ -58,7 +58,7 @@ async def test_figures_that_are_sent_are_counted_apart(tmp_path: Path) -> None:
         count = gateway.counters.count
         assert count("tidegate/sys/messages_sent") == 0
         client = await RawClient.open(port)
-        await client.say_connect("c")
+        await client.connect_as("c")
         await client.subscribe("a")
         await client.subscribe("$SYS/broker/uptime")
         await until(lambda: count("tidegate/sys/messages_sent") > 0)
@@ -68,7 +68,7 @@ async def test_figures_that_are_sent_are_counted_apart(tmp_path: Path) -> None:
             lambda: gateway.broker.traffic.messages_sent > count("tidegate/sys/messages_sent")
         )
         other = await RawClient.open(port)
-        await other.say_connect("other")
+        await other.connect_as("other")
         await other.subscribe("$SYS/#")  # hundreds that are retained, which are figures as well
         apart = gateway.broker.traffic.messages_sent - count("tidegate/sys/messages_sent")
         assert apart == 1

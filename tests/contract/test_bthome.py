@@ -55,7 +55,7 @@ class Air:
 
 
 def advertised(kind: Plain | Encrypted) -> list[bytes]:
-    return [kind.advertisement(part) for part in groups(READINGS, kind.room)]
+    return [kind.advertisement(part) for part in groups(READINGS, kind.size_max)]
 
 
 def sealed(counter: Path) -> Encrypted:

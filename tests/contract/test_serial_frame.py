@@ -125,7 +125,7 @@ def test_commands_and_statuses_have_the_same_numbers_at_both_ends() -> None:
     assert ours == [getattr(commands, name) for name in theirs]
     statuses = ("_DONE", "NOT_ALLOWED", "_NOT_KNOWN", "_OUT_OF_DATE")
     ends = [getattr(commands, name) for name in statuses]
-    of_programs = (programs._NOT_VERIFIED, programs._NOT_NEWER, programs._NO_ROOM)
+    of_programs = (programs._NOT_VERIFIED, programs._NOT_NEWER, programs._NO_SPACE)
     assert list(AnswerStatus) == [*ends, *of_programs]
     limits = [loop._INTERVAL_MIN_MS / 1000, loop._INTERVAL_MAX_MS / 1000, loop._IDENTIFY_MAX]
     assert limits == [node_order.INTERVAL_MIN, node_order.INTERVAL_MAX, node_order.IDENTIFY_MAX]

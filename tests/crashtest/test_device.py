@@ -42,4 +42,4 @@ def test_a_full_device_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyP
     free = shutil.disk_usage(tmp_path)._replace(free=5 * 1024**2)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: free)
     with pytest.raises(TidegateError, match="5 MiB free, a crash test needs 256 MiB"):
-        device.check_room(tmp_path)
+        device.check_free_space(tmp_path)

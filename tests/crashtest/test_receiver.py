@@ -6,7 +6,7 @@ from crashtest.numbers import Promise, Received, Sent, ranges
 from crashtest.receiver import Receiver
 from tests.support.table import table
 
-KEPT, NONE, REFUSED = Promise.KEPT, Promise.NONE, Promise.REFUSED
+ACKNOWLEDGED, NONE, REFUSED = Promise.ACKNOWLEDGED, Promise.NONE, Promise.REFUSED
 
 
 def received(*numbers: int) -> defaultdict[str, Received]:
@@ -23,15 +23,25 @@ def sent(*promises: Promise) -> list[Sent]:
 @table(
     ("promises", "numbers", "qos", "finding"),
     [
-        ([KEPT, KEPT], [1, 2], 2, ""),
-        ([KEPT, NONE, KEPT], [1, 3], 2, ""),
-        ([KEPT, NONE, KEPT], [1, 2, 3], 2, ""),
-        ([KEPT, REFUSED], [1], 2, ""),
-        ([KEPT, KEPT, KEPT], [1, 3], 1, "x lacks 1 acknowledged messages of p: 2 (round 7)"),
-        ([KEPT, KEPT, KEPT], [], 1, "x lacks 3 acknowledged messages of p: 1-3 (round 7)"),
-        ([KEPT, KEPT], [1, 2, 1], 1, ""),
-        ([KEPT, KEPT], [1, 2, 1], 2, "x got QoS 2 messages of p twice: 1"),
-        ([KEPT, KEPT], [2, 1], 1, "x got messages of p out of order: 1 after 2"),
+        ([ACKNOWLEDGED, ACKNOWLEDGED], [1, 2], 2, ""),
+        ([ACKNOWLEDGED, NONE, ACKNOWLEDGED], [1, 3], 2, ""),
+        ([ACKNOWLEDGED, NONE, ACKNOWLEDGED], [1, 2, 3], 2, ""),
+        ([ACKNOWLEDGED, REFUSED], [1], 2, ""),
+        (
+            [ACKNOWLEDGED, ACKNOWLEDGED, ACKNOWLEDGED],
+            [1, 3],
+            1,
+            "x lacks 1 acknowledged messages of p: 2 (round 7)",
+        ),
+        (
+            [ACKNOWLEDGED, ACKNOWLEDGED, ACKNOWLEDGED],
+            [],
+            1,
+            "x lacks 3 acknowledged messages of p: 1-3 (round 7)",
+        ),
+        ([ACKNOWLEDGED, ACKNOWLEDGED], [1, 2, 1], 1, ""),
+        ([ACKNOWLEDGED, ACKNOWLEDGED], [1, 2, 1], 2, "x got QoS 2 messages of p twice: 1"),
+        ([ACKNOWLEDGED, ACKNOWLEDGED], [2, 1], 1, "x got messages of p out of order: 1 after 2"),
     ],
 )
 def test_what_is_found(promises: list[Promise], numbers: list[int], qos: int, finding: str) -> None:
@@ -41,14 +51,14 @@ def test_what_is_found(promises: list[Promise], numbers: list[int], qos: int, fi
 
 def test_one_who_may_get_messages_twice_is_not_blamed_for_it() -> None:
     receiver = Receiver("x", received(1, 1), exactly_once=False)
-    assert receiver.compare("p", 2, sent(KEPT)) == []
+    assert receiver.compare("p", 2, sent(ACKNOWLEDGED)) == []
 
 
 def test_a_message_acknowledged_later_is_still_looked_for() -> None:
-    messages = sent(KEPT, NONE, KEPT)
+    messages = sent(ACKNOWLEDGED, NONE, ACKNOWLEDGED)
     receiver = Receiver("x", received(1, 3), exactly_once=True)
     assert receiver.compare("p", 2, messages) == []
-    messages[1].promise = KEPT
+    messages[1].promise = ACKNOWLEDGED
     assert [message.number for message in receiver.missing("p", messages)] == [2]
 
 

@@ -4,7 +4,7 @@ from crashtest.numbers import Promise, Sent
 from crashtest.retained import check_retained, possible
 from tests.support.table import table
 
-KEPT, NONE, REFUSED = Promise.KEPT, Promise.NONE, Promise.REFUSED
+ACKNOWLEDGED, NONE, REFUSED = Promise.ACKNOWLEDGED, Promise.NONE, Promise.REFUSED
 
 
 def sent(*promises: Promise, removes: int = 0) -> list[Sent]:
@@ -17,13 +17,13 @@ def sent(*promises: Promise, removes: int = 0) -> list[Sent]:
 @table(
     ("messages", "allowed"),
     [
-        (sent(KEPT, KEPT), {2}),
-        (sent(KEPT, NONE), {1, 2}),
-        (sent(KEPT, NONE, KEPT), {3}),
-        (sent(KEPT, REFUSED), {1}),
+        (sent(ACKNOWLEDGED, ACKNOWLEDGED), {2}),
+        (sent(ACKNOWLEDGED, NONE), {1, 2}),
+        (sent(ACKNOWLEDGED, NONE, ACKNOWLEDGED), {3}),
+        (sent(ACKNOWLEDGED, REFUSED), {1}),
         (sent(NONE), {None, 1}),
-        (sent(KEPT, NONE, removes=2), {1, None}),
-        (sent(KEPT, KEPT, removes=2), {None}),
+        (sent(ACKNOWLEDGED, NONE, removes=2), {1, None}),
+        (sent(ACKNOWLEDGED, ACKNOWLEDGED, removes=2), {None}),
     ],
 )
 def test_what_is_possible(messages: list[Sent], allowed: set[int | None]) -> None:
@@ -31,6 +31,8 @@ def test_what_is_possible(messages: list[Sent], allowed: set[int | None]) -> Non
 
 
 def test_what_is_not_possible_is_told() -> None:
-    assert check_retained({"t": 2}, sent(KEPT, KEPT)) == []
-    assert check_retained({"t": 1}, sent(KEPT, KEPT)) == ["retained on t: 1 instead of 2"]
-    assert check_retained({}, sent(KEPT, NONE)) == ["retained on t: None instead of 1 or 2"]
+    assert check_retained({"t": 2}, sent(ACKNOWLEDGED, ACKNOWLEDGED)) == []
+    assert check_retained({"t": 1}, sent(ACKNOWLEDGED, ACKNOWLEDGED)) == [
+        "retained on t: 1 instead of 2"
+    ]
+    assert check_retained({}, sent(ACKNOWLEDGED, NONE)) == ["retained on t: None instead of 1 or 2"]

@@ -42,7 +42,7 @@ def gateway(tmp_path: Path, mounted: int) -> Iterator[GatewayProcess]:
 
 async def _client(port: int, client_id: str, version: int = MQTT_5, **fields: object) -> RawClient:
     client = await RawClient.open(port, version)
-    await client.say_connect(client_id, **fields)
+    await client.connect_as(client_id, **fields)
     return client
 
 

@@ -211,7 +211,7 @@ def test_reject_tells_an_mqtt_5_publisher_and_uses_up_no_number(scene: Scene) ->
 async def answers(port: int, count: int) -> list[int]:
     """Publish at QoS 1, twice at QoS 2, once at QoS 0; return the reason codes that came."""
     client = await RawClient.open(port)
-    await client.say_connect("publisher")
+    await client.connect_as("publisher")
     codes: list[int] = []
     for place in range(1, count + 4):
         qos = 1 if place <= count else 2 if place <= count + 2 else 0

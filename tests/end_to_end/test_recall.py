@@ -75,7 +75,7 @@ def numbers(messages: list[Received]) -> list[tuple[int, int, str | None]]:
 async def ask(port: int, request: Mapping[str, object]) -> tuple[int, list[dict[str, object]]]:
     """Publish a request; return the reason code and the answers."""
     client = await RawClient.open(port)
-    await client.say_connect("asker")
+    await client.connect_as("asker")
     await client.subscribe("answers/asker", 1)
     properties = Properties(response_topic="answers/asker", correlation_data=b"\x07")
     payload = json.dumps(request).encode()
@@ -139,7 +139,7 @@ def test_a_request_that_cannot_be_carried_out_is_answered(gateway: GatewayProces
 
 async def ask_for_answers_on(port: int, topic: str) -> int:
     client = await RawClient.open(port)
-    await client.say_connect("asker")
+    await client.connect_as("asker")
     properties = Properties(response_topic=topic)
     await client.send(
         Publish("$CONTROL/tidegate/recall", b"{}", 1, packet_id=5, properties=properties)

@@ -40,7 +40,7 @@ async def test_batches_budget_and_session_over_stops_and_crashes(tmp_path: Path)
 async def _stop_and_crash(gateway: GatewayProcess, fleet: FleetBroker) -> None:
     await asyncio.to_thread(gateway.start)
     client = await RawClient.open(gateway.port)
-    await client.say_connect("sensor")
+    await client.connect_as("sensor")
     await client.send(Publish("sensors/n1/temperature", b'{"value":21}'))
     await until(lambda: any(each.topic.endswith("/batch") for each in fleet.publishes))
     [batch] = [each for each in fleet.publishes if each.topic.endswith("/batch")]
@@ -60,7 +60,7 @@ async def _stop_and_crash(gateway: GatewayProcess, fleet: FleetBroker) -> None:
 
 async def _figure(port: int, topic: str) -> bytes:
     client = await RawClient.open(port)
-    await client.say_connect("reader")
+    await client.connect_as("reader")
     await client.subscribe(topic)
     publish = await client.receive()
     await client.close()

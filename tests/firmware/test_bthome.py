@@ -47,7 +47,7 @@ def test_home_assistants_parser_reads_all_that_is_advertised(tmp_path: Path) -> 
         (Encrypted(aes, ADDRESS, Counter(str(tmp_path / "n")).count), sealed),
     ]
     for kind, receiver in kinds:
-        parts = groups(READINGS, kind.room)
+        parts = groups(READINGS, kind.size_max)
         values = {
             name: value
             for part in parts
@@ -65,7 +65,7 @@ def test_every_value_arrives(temperature: int, humidity: int, pressure: int) -> 
         ("humidity", (humidity, -2), "%"),
         ("temperature", (temperature, -2), "°C"),
     ]
-    (part,) = groups(readings, Plain.room)
+    (part,) = groups(readings, Plain.size_max)
     found = {name: value for name, value, *_ in Receiver().hear(Plain().advertisement(part))}
     assert found == {
         "temperature": temperature / 100,
@@ -101,7 +101,7 @@ def test_an_object(quantity: str, value: Any, unit: str | None, expected: str | 
 
 
 def test_nothing_known_is_no_advertisement() -> None:
-    assert groups([("my_own", 1, None)], Plain.room) == []
+    assert groups([("my_own", 1, None)], Plain.size_max) == []
 
 
 @given(st.binary(min_size=1, max_size=16), st.binary(min_size=13, max_size=13))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from node import frames
 from node.commands import _DONE, _INSTALL
 from node.loop import _HEARTBEAT_MS, Node
-from node.programs import _NO_ROOM, _NOT_NEWER, _NOT_VERIFIED, _PROGRAMS_MAX, Programs
+from node.programs import _NO_SPACE, _NOT_NEWER, _NOT_VERIFIED, _PROGRAMS_MAX, Programs
 
 from tests.firmware.test_commands import Rig
 from tests.firmware.test_loop import BOOT, Clock, Line, Sensor
@@ -64,7 +64,7 @@ def test_only_so_many_quantities_have_a_program() -> None:
     programs = Programs()
     for number in range(_PROGRAMS_MAX):
         assert programs.install(argument(quantity=f"q{number}")) == _DONE
-    assert programs.install(argument(quantity="one more")) == _NO_ROOM
+    assert programs.install(argument(quantity="one more")) == _NO_SPACE
     assert programs.install(argument(quantity="q0", version=2)) == _DONE
 
 
@@ -99,7 +99,7 @@ def test_programs_survive_a_restart(tmp_path: Path) -> None:
 
 def test_a_file_that_cannot_be_written_leaves_what_was() -> None:
     programs = Programs("/nowhere/programs")
-    assert programs.install(argument()) == _NO_ROOM
+    assert programs.install(argument()) == _NO_SPACE
     assert passed(programs, 1, 2) == [1, 2]
 
 

@@ -48,7 +48,7 @@ async def test_a_certificate_s_common_name_is_the_user_name(
     guarded: Place, authority: Authority, username: str | None
 ) -> None:
     client = await present(guarded, authority.issue("anna"))
-    await client.say_connect("c", username=username)
+    await client.connect_as("c", username=username)
     assert guarded.server.broker.sessions["c"].username == "anna"
 
 
@@ -61,9 +61,9 @@ async def test_a_certificate_that_names_nobody_lets_nobody_in(
     assert (await client.take(ConnAck)).reason_code == ReasonCode.BAD_USER_NAME_OR_PASSWORD
 
 
-async def say_connect(place: Place, pair: Pair | None) -> None:
+async def connect_as(place: Place, pair: Pair | None) -> None:
     client = await present(place, pair)
-    await client.say_connect("c")  # with TLS 1.3 a client learns of its refusal here
+    await client.connect_as("c")  # with TLS 1.3 a client learns of its refusal here
 
 
 Make = Callable[[Authority, Path], Pair | None]
@@ -85,7 +85,7 @@ async def test_without_a_good_certificate_nobody_comes_in(
     guarded: Place, authority: Authority, tmp_path: Path, make: Make
 ) -> None:
     with pytest.raises((ssl.SSLError, EOFError, ConnectionError)):
-        await say_connect(guarded, make(authority, tmp_path))
+        await connect_as(guarded, make(authority, tmp_path))
     await until(lambda: guarded.server.counters.count("tidegate/connections/tls_refused") == 1)
     assert not guarded.server.broker.sessions
     await until(lambda: guarded.server.counters.count("tidegate/connections/open") == 0)
@@ -102,7 +102,7 @@ async def test_certificates_without_an_identity_only_open_the_door(
         change=lambda listener: replace(listener, client_ca=authority.ca_file),
     )
     client = await present(place, authority.issue("anna"))
-    await client.say_connect("c", username="bert")
+    await client.connect_as("c", username="bert")
     assert place.server.broker.sessions["c"].username == "bert"
     await client.send(PingReq())
     await client.receive()

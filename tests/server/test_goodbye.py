@@ -65,7 +65,7 @@ async def test_what_waits_for_the_disk_leaves_after_a_goodbye(
 
 async def test_what_a_client_did_not_read_before_its_goodbye_is_written(narrow: Server) -> None:
     slow = await narrow.clients.open(receive_buffer=SMALL)
-    await slow.say_connect("slow")
+    await slow.connect_as("slow")
     await slow.subscribe("a")
     publisher = await narrow.clients.connect("p")
     for number in range(100):  # of different lengths: no runs

@@ -247,7 +247,7 @@ async def _client(
     listener: Listener, client_id: str = "m", version: int = MQTT_5, **fields: object
 ) -> RawClient:
     client = await RawClient.open(listener.port, version)
-    await client.say_connect(client_id, **fields)
+    await client.connect_as(client_id, **fields)
     return client
 
 

@@ -107,7 +107,7 @@ async def test_the_client_has_the_address_that_the_proxy_names(
 ) -> None:
     async with _listener(held) as listener:
         client = await _connect(listener.port, header)
-        await client.say_connect("c")
+        await client.connect_as("c")
         (connected,) = held.broker.clients.values()
         host = HOST if address is None else address[0]
         assert host in connected.peer
@@ -122,7 +122,7 @@ async def test_a_header_comes_before_tls(held: Server, tmp_path: Path) -> None:
     tls = ssl.create_default_context(cafile=authority.ca_file)
     async with _listener(held, tls=server_context(settings, "file", 0)) as listener:
         client = await _connect(listener.port, LINE, tls)
-        await client.say_connect("c")
+        await client.connect_as("c")
         (connected,) = held.broker.clients.values()
         assert connected.peer == "203.0.113.7:40000"
         await client.close()
@@ -227,7 +227,7 @@ async def test_half_a_header_is_not_waited_for_without_end(
 async def test_large_messages_and_slow_readers_pass(held: Server) -> None:
     async with _listener(held) as listener:
         client = await _connect(listener.port, LINE)
-        await client.say_connect("c")
+        await client.connect_as("c")
         await client.subscribe("a")
         for number in range(1, 21):
             await client.send(Publish("a", bytes(1_000_000), 1, packet_id=number))

@@ -34,7 +34,7 @@ async def test_much_for_many_takes_several_turns(
 
 async def test_a_client_that_reads_nothing_does_not_stop_others(narrow: Server) -> None:
     slow = await narrow.clients.open(receive_buffer=SMALL)
-    await slow.say_connect("slow")
+    await slow.connect_as("slow")
     await slow.subscribe("a", 1)
     fast = await narrow.clients.connect("fast")
     await fast.subscribe("a")
@@ -54,7 +54,7 @@ async def test_a_client_that_reads_nothing_does_not_stop_others(narrow: Server) 
 @pytest.mark.uncovered
 async def test_a_client_that_reads_no_answers_is_read_no_more(narrow: Server) -> None:
     slow = await narrow.clients.open(receive_buffer=SMALL)
-    await slow.say_connect("slow")
+    await slow.connect_as("slow")
     pings = 160_000
     flood = asyncio.create_task(slow.send_bytes(encode(PingReq(), MQTT_5) * pings))
     connection = narrow.broker.clients["slow"].connection
@@ -72,7 +72,7 @@ async def test_a_client_that_reads_no_answers_is_read_no_more(narrow: Server) ->
 @pytest.mark.parametrize("clock", [ManualClock()], ids=["manual"])
 async def test_a_slow_subscriber_is_still_heard(narrow: Server, clock: ManualClock) -> None:
     slow = await narrow.clients.open(receive_buffer=SMALL)
-    await slow.say_connect("slow", keep_alive=1)
+    await slow.connect_as("slow", keep_alive=1)
     await slow.subscribe("a")
     other = await narrow.clients.connect("other")
     await other.subscribe("b")
@@ -96,7 +96,7 @@ async def test_a_closed_client_that_reads_nothing_is_cut_off(
 ) -> None:
     monkeypatch.setattr(transport_module, "CLOSE_TIMEOUT", 0.1)
     slow = await narrow.clients.open(receive_buffer=SMALL)
-    await slow.say_connect("slow", will=Will("wills/slow", b"gone"))
+    await slow.connect_as("slow", will=Will("wills/slow", b"gone"))
     await slow.subscribe("a")
     watcher = await narrow.clients.connect("watcher")
     await watcher.subscribe("wills/+")

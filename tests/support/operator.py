@@ -22,7 +22,7 @@ class Operator:
     @classmethod
     async def open(cls, port: int, client_id: str = "operator", **fields: object) -> "Operator":
         client = await RawClient.open(port)
-        await client.say_connect(client_id, **fields)
+        await client.connect_as(client_id, **fields)
         answers = ANSWERS if client_id == "operator" else f"{ANSWERS}/{client_id}"
         assert await client.subscribe(answers, 0) == 0
         return cls(client, answers)

@@ -44,7 +44,7 @@ class Place:
     ) -> RawClient:
         """Return a client whose CONNECT, with these fields, was accepted."""
         client = await self.open(version)
-        await client.say_connect(client_id, **fields)
+        await client.connect_as(client_id, **fields)
         return client
 
     async def close(self) -> None:

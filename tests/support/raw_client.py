@@ -64,7 +64,7 @@ class RawClient:
         limit = 65_536 if receive_buffer is None else receive_buffer
         return cls(*await asyncio.open_connection(sock=sock, limit=limit), version)
 
-    async def say_connect(self, client_id: str, **fields: object) -> None:
+    async def connect_as(self, client_id: str, **fields: object) -> None:
         """Connect; fails unless the broker accepts."""
         packet = Connect(client_id, self.version)
         await self.send(replace(packet, **fields))  # type: ignore[arg-type]  # by name
@@ -167,7 +167,7 @@ class Clients:
     ) -> RawClient:
         """Return a client whose CONNECT, with these fields, was accepted."""
         client = await self.open(version)
-        await client.say_connect(client_id, **fields)
+        await client.connect_as(client_id, **fields)
         return client
 
     async def close(self) -> None:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-HEARD_MAX = 500
+RECEIVED_MAX = 500
 """Unconfigured devices that are remembered; the one silent for longest is dropped first. Configured
 devices are all remembered: otherwise made-up addresses could push out their counters, and old
 encrypted packets would be accepted again."""
@@ -203,27 +203,29 @@ class BleBridge:
         if advertisement.rssi < self._settings.rssi:
             self._host.count("too_weak")
             return
-        heard = self._remember(advertisement.address, listed)
+        received = self._remember(advertisement.address, listed)
         content = (advertisement.service_data, advertisement.manufacturer_data)
-        again = content == heard.content and advertisement.time - heard.time <= AGAIN
-        is_new, heard.content, heard.time = not again, content, advertisement.time
-        too_soon = advertisement.time - heard.published_at < self._settings.interval
+        again = content == received.content and advertisement.time - received.time <= AGAIN
+        is_new, received.content, received.time = not again, content, advertisement.time
+        too_soon = advertisement.time - received.published_at < self._settings.interval
         if too_soon and not is_new:
             self._host.count("too_soon")
             return
-        found = self._decode(heard, advertisement)
+        found = self._decode(received, advertisement)
         if found is None:
             return
         if too_soon:
-            found = [each for each in found if _is_news(heard, each)]
+            found = [each for each in found if _is_news(received, each)]
             if not found:
                 self._host.count("too_soon")
         elif found:
-            heard.published_at = advertisement.time
-        self._publish(heard, [each for each in found if is_new or not each.is_event], advertisement)
+            received.published_at = advertisement.time
+        self._publish(
+            received, [each for each in found if is_new or not each.is_event], advertisement
+        )
 
     def _publish(
-        self, heard: Received, found: list[DecodedValue], advertisement: Advertisement
+        self, received: Received, found: list[DecodedValue], advertisement: Advertisement
     ) -> None:
         listed = self._listed.get(advertisement.address)
         node = listed.node_name if listed is not None else node_of(advertisement.address)
@@ -232,7 +234,7 @@ class BleBridge:
             self._host.services.strangers.add(node)
         for each in found:
             if isinstance(each.value, bool):
-                heard.states[each.quantity, each.instance] = each.value
+                received.states[each.quantity, each.instance] = each.value
             self._host.read(
                 *(node, each.quantity, each.value, each.unit),
                 instance="-".join(filter(None, (own, each.instance))),
@@ -240,13 +242,15 @@ class BleBridge:
                 lossy=True,
             )
 
-    def _decode(self, heard: Received, advertisement: Advertisement) -> list[DecodedValue] | None:
+    def _decode(
+        self, received: Received, advertisement: Advertisement
+    ) -> list[DecodedValue] | None:
         """Return the values, None where there are none; the reason is counted."""
-        misses = heard.misses.get(advertisement.shape, 0)
+        misses = received.misses.get(advertisement.shape, 0)
         found = None
         if misses < MISSES_MAX:
             try:
-                found = decode(heard.decoders, advertisement)
+                found = decode(received.decoders, advertisement)
             except UndecodableError as failure:
                 self._host.count(failure.counter)
                 self._show_trouble(advertisement.address, failure.counter)
@@ -254,8 +258,8 @@ class BleBridge:
         if found is not None:
             self._show_trouble(advertisement.address, "")
             return found
-        if misses or len(heard.misses) < SHAPES_MAX:
-            heard.misses[advertisement.shape] = misses + 1
+        if misses or len(received.misses) < SHAPES_MAX:
+            received.misses[advertisement.shape] = misses + 1
         self._host.count("not_decoded")
         return None
 
@@ -267,19 +271,19 @@ class BleBridge:
 
     def _remember(self, address: str, listed: BleDevice | None) -> Received:
         if listed is not None:
-            heard = self._received_listed.get(address)
-            if heard is None:
-                heard = self._received_listed[address] = Received(self._decoders_of(listed))
-            return heard
-        heard = self._received.get(address)
-        if heard is None:
-            if len(self._received) >= HEARD_MAX:
+            received = self._received_listed.get(address)
+            if received is None:
+                received = self._received_listed[address] = Received(self._decoders_of(listed))
+            return received
+        received = self._received.get(address)
+        if received is None:
+            if len(self._received) >= RECEIVED_MAX:
                 gone, _ = self._received.popitem(last=False)
                 self._host.services.strangers.discard(node_of(gone))
                 self._host.count("forgotten")
-            heard = self._received[address] = Received(self._decoders.of_device(None))
+            received = self._received[address] = Received(self._decoders.of_device(None))
         self._received.move_to_end(address)
-        return heard
+        return received
 
     def _decoders_of(self, device: BleDevice) -> list[Decoder]:
         """Return decoders with the device's key, and with its stored packet counter."""
@@ -291,11 +295,11 @@ class BleBridge:
         return decoders
 
 
-def _is_news(heard: Received, each: DecodedValue) -> bool:
+def _is_news(received: Received, each: DecodedValue) -> bool:
     """Return whether a value is published although the last advertisement was just before."""
     if each.is_event:
         return True
-    known = heard.states.get((each.quantity, each.instance))
+    known = received.states.get((each.quantity, each.instance))
     return isinstance(each.value, bool) and each.value != known
 
 

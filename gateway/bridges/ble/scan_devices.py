@@ -79,7 +79,7 @@ async def scan_devices(options: ScanOptions) -> list[FoundTable]:
         air = Air()
         seconds = options.seconds or SECONDS
         options.report(f"{adapter}: listening for {seconds:g} s")
-        scan = Scan(adapter, "active", lambda *heard, air=air: air.add(_advertisement(*heard)))
+        scan = Scan(adapter, "active", lambda *fields, air=air: air.add(_advertisement(*fields)))
         try:
             await scan.start()
             await asyncio.sleep(seconds)

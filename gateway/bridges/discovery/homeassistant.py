@@ -119,7 +119,7 @@ class Node:
 
     announced: Announced
     silence: Silence
-    heard: float
+    received: float
     online: bool = False
     shown: bool | None = None
     changed: bool = field(default=True)
@@ -175,7 +175,7 @@ class HomeAssistant:
         self._offer_controls()
         for name, node in list(self._nodes.items()):
             stranger = node.announced.stranger
-            if now - node.heard >= (STRANGER_FORGET if stranger else self._settings.forget):
+            if now - node.received >= (STRANGER_FORGET if stranger else self._settings.forget):
                 self.forget(name)
                 continue
             if node.silence.check(now) is not None:
@@ -217,41 +217,44 @@ class HomeAssistant:
 
     def _on_reading(self, message: Message) -> ReasonCode:
         _, name, series = message.topic.split("/", SENSOR_LEVELS - 1)
-        heard = _read(series, bytes(message.payload))
-        node = None if heard is None else self._node(name)
-        if node is None or heard is None:
+        received = _read(series, bytes(message.payload))
+        node = None if received is None else self._node(name)
+        if node is None or received is None:
             return ReasonCode.SUCCESS
-        node.heard, node.online = self._now, True
-        if isinstance(heard.value, bool | int | float | str):
-            self._learn(name, node, heard)
-            self._update(name, node, heard)
+        node.received, node.online = self._now, True
+        if isinstance(received.value, bool | int | float | str):
+            self._learn(name, node, received)
+            self._update(name, node, received)
         return ReasonCode.SUCCESS
 
-    def _learn(self, name: str, node: Node, heard: Received) -> None:
+    def _learn(self, name: str, node: Node, received: Received) -> None:
         """Announce the series if it is new, and learn when its values expire."""
-        control = self._host.services.controls.get(f"sensors/{name}/{heard.series}")
-        known = node.series.get(heard.series)
-        event = heard.value if heard.kind is Kind.EVENT else None
-        shape, new = (type(heard.value), heard.unit, control, event), False
+        control = self._host.services.controls.get(f"sensors/{name}/{received.series}")
+        known = node.series.get(received.series)
+        event = received.value if received.kind is Kind.EVENT else None
+        shape, new = (type(received.value), received.unit, control, event), False
         if known is None or known.shape != shape:
             component = component_of(
-                self._id(name), name, heard.series, heard.value, heard.unit, control
+                self._id(name), name, received.series, received.value, received.unit, control
             )
-            new = node.announced.learn(heard.series, component)
+            new = node.announced.learn(received.series, component)
             node.changed |= new
         if known is None:
-            if slug(heard.series) not in node.announced.components:
+            if slug(received.series) not in node.announced.components:
                 self._host.count("not_announced")
                 return
-            known = node.series[heard.series] = Series(Silence(self._settings.offline_after))
+            known = node.series[received.series] = Series(Silence(self._settings.offline_after))
         known.shape = shape
         known.fresh |= new
-        if heard.kind in (Kind.SAMPLE, Kind.TOTAL):  # a state lasts, and an event has no duration
+        if received.kind in (
+            Kind.SAMPLE,
+            Kind.TOTAL,
+        ):  # a state lasts, an event has no duration
             node.silence.received(self._now)
             known.silence.received(self._now)
-            seconds = self._expiry(f"sensors/{name}/{heard.series}", known.silence)
+            seconds = self._expiry(f"sensors/{name}/{received.series}", known.silence)
             if seconds:
-                node.changed |= node.announced.expire(heard.series, seconds)
+                node.changed |= node.announced.expire(received.series, seconds)
 
     def _expiry(self, topic: str, silence: Silence) -> int:
         """Return the seconds after which a value expires, 0 while unknown."""
@@ -261,30 +264,30 @@ class HomeAssistant:
         patience = max(factor * silence.usual, 3 * (longest or 0.0))
         return next((each for each in EXPIRE_AFTER if each >= patience), 0)
 
-    def _update(self, name: str, node: Node, heard: Received) -> None:
+    def _update(self, name: str, node: Node, received: Received) -> None:
         """Publish a value, unless it is implausible, old, or older than the one before.
 
         Of a total that was reset, the first value is not published.
         """
-        known = node.series.get(heard.series)
+        known = node.series.get(received.series)
         if known is None:
             return
         now = self._host.services.clock.wall_ms()
-        time = now if heard.time is None else heard.time
+        time = now if received.time is None else received.time
         if now - time > OLD_MS or time < known.time <= now:
             self._host.count("old")
             return
         known.time = time
-        if heard.quality:
+        if received.quality:
             return
-        topic = state_topic(self._id(name), heard.series)
-        if heard.kind is not Kind.EVENT:
-            known.payload = heard.payload
-            self._queue(topic, heard.payload)
+        topic = state_topic(self._id(name), received.series)
+        if received.kind is not Kind.EVENT:
+            known.payload = received.payload
+            self._queue(topic, received.payload)
         elif known.fresh:
-            self._hold(node, topic, event_payload(heard.value))
+            self._hold(node, topic, event_payload(received.value))
         else:
-            self._queue(topic, event_payload(heard.value))
+            self._queue(topic, event_payload(received.value))
 
     def _hold(self, node: Node, topic: str, payload: bytes) -> None:
         """Queue an event that Home Assistant would miss now."""
@@ -319,7 +322,7 @@ class HomeAssistant:
                 self._controls.add(topic)
                 component = component_of(self._id(name), name, series, None, None, control)
                 node.changed |= node.announced.learn(series, component)
-                node.heard, node.online = self._now, True
+                node.received, node.online = self._now, True
 
     def _node(self, name: str) -> Node | None:
         node = self._nodes.get(name)
@@ -348,7 +351,7 @@ class HomeAssistant:
             return True
         if stranger or not strangers:
             return False
-        self.forget(min(strangers, key=lambda name: self._nodes[name].heard))
+        self.forget(min(strangers, key=lambda name: self._nodes[name].received))
         return True
 
     def _on_birth(self, message: Message) -> ReasonCode:

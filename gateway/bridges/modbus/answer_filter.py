@@ -155,11 +155,11 @@ class AnswerFilter:
     def _is_answer(self, frame: bytes) -> bool:
         if not self._question:
             return False
-        asked, question = self._framing.parts(self._question)
+        requested, question = self._framing.parts(self._question)
         answered, body = self._framing.parts(frame)
-        if self.numbered is None and answered in (asked, UNNUMBERED):
-            self.numbered = answered == asked
-        named = asked if self.numbered or not asked else UNNUMBERED
+        if self.numbered is None and answered in (requested, UNNUMBERED):
+            self.numbered = answered == requested
+        named = requested if self.numbered or not requested else UNNUMBERED
         return answered == named and fits(question, body, shorter=bool(self.numbered))
 
 

@@ -72,7 +72,7 @@ class ModbusBridge:
         self._polled = [each for each in self._devices if each.requests]
         self._published: dict[Register, tuple[Value, float]] = {}
         self._writes: deque[tuple[Register, float]] = deque()
-        self._write_asked = asyncio.Event()
+        self._write_requested = asyncio.Event()
         self._filter = self._filter_of(TcpFraming())
         self._earliest = self._early_at = 0.0
         """Before when no answer to the question can arrive, and when one did."""
@@ -144,9 +144,9 @@ class ModbusBridge:
         device = min(self._polled, key=lambda each: each.due(now), default=None)
         wait = math.inf if device is None else device.due(now) - now
         if device is None or wait > 0:
-            self._write_asked.clear()
+            self._write_requested.clear()
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._write_asked.wait(), min(wait, 1.0))
+                await asyncio.wait_for(self._write_requested.wait(), min(wait, 1.0))
             return
         request = device.next(now)
         request.due = max(request.due + request.first.interval, loop.time())
@@ -257,12 +257,12 @@ class ModbusBridge:
             )
         if device.wait and number not in self._late_logged:
             self._late_logged.add(number)
-            took = now - device.last_request_at
+            elapsed = now - device.last_request_at
             logger.warning(
                 "%s: device %d answers %.1f s after it was asked, too late: timeout must be longer",
                 self._host.title,
                 number,
-                took,
+                elapsed,
             )
         device.late()
 
@@ -336,7 +336,7 @@ class ModbusBridge:
                 self._host.count("writes_refused")
                 return ReasonCode.QUOTA_EXCEEDED
             self._writes.append((register, value))
-            self._write_asked.set()
+            self._write_requested.set()
             return ReasonCode.SUCCESS
 
         self._host.offer(register.topic(self._host.name), register.control, accept)

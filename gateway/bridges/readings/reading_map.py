@@ -352,8 +352,8 @@ def _is_value(values: Mapping[str, object]) -> bool:
 def _named(values: Mapping[str, object]) -> str:
     """Return the name or number by which an object tells itself from others beside it."""
     for name, value in values.items():
-        told = isinstance(value, int | str) and not isinstance(value, bool)
-        if name.lower() in NAMES_OF_OBJECTS and told:
+        is_name = isinstance(value, int | str) and not isinstance(value, bool)
+        if name.lower() in NAMES_OF_OBJECTS and is_name:
             return instance_name(str(value))
     return ""
 

@@ -239,7 +239,7 @@ class AnswerStatus(IntEnum):
     OUT_OF_DATE = 3
     NOT_VERIFIED = 4
     NOT_NEWER = 5
-    NO_ROOM = 6
+    NO_SPACE = 6
 
 
 @dataclass(frozen=True, slots=True)

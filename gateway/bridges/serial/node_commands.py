@@ -48,7 +48,7 @@ WORDS = {
     AnswerStatus.NOT_KNOWN: ("refused", "the node has no such command"),
     AnswerStatus.NOT_VERIFIED: ("refused", "the program does not verify"),
     AnswerStatus.NOT_NEWER: ("refused", "the node has another program of this or a later version"),
-    AnswerStatus.NO_ROOM: ("refused", "the node has no space for a further program"),
+    AnswerStatus.NO_SPACE: ("refused", "the node has no space for a further program"),
 }
 
 

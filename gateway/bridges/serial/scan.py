@@ -70,7 +70,7 @@ async def scan_ports(options: ScanOptions) -> list[FoundTable]:
 
 
 async def _scan_port(name: str, options: ScanOptions) -> FoundTable | None:
-    heard = 0
+    received = 0
     for baud in BAUDS:
         options.report(f"{name}: listening at {baud:,} baud")
         detector = Detector()
@@ -86,12 +86,12 @@ async def _scan_port(name: str, options: ScanOptions) -> FoundTable | None:
             return None
         finally:
             port.close()
-        heard += detector.received
+        received += detector.received
         if seen is not None:
             return _table(name, baud, seen)
     options.report(
-        f"{name}: {heard:,} bytes were heard, and none of the formats fits them"
-        if heard
+        f"{name}: {received:,} bytes were heard, and none of the formats fits them"
+        if received
         else f"{name}: nothing was heard"
     )
     return None

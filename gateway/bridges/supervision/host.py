@@ -44,7 +44,7 @@ class Lines:
 
     since: float
     logged: int = 0
-    left_out: int = 0
+    dropped: int = 0
 
 
 class Host:
@@ -138,9 +138,9 @@ class Host:
         """
         found = self.map.readings(fields, units)
         unclear = []
-        taken_by: dict[str, str] = {}
+        sources: dict[str, str] = {}
         for each in found:
-            own = self._own_instance(node, each, instance, taken_by)
+            own = self._own_instance(node, each, instance, sources)
             accepted = self.read(
                 *(node, each.quantity, each.value, each.unit, time),
                 instance=own,
@@ -152,9 +152,7 @@ class Host:
         self.publisher.report_unclear(unclear)
         return len(found)
 
-    def _own_instance(
-        self, node: str, found: Found, instance: str, taken_by: dict[str, str]
-    ) -> str:
+    def _own_instance(self, node: str, found: Found, instance: str, sources: dict[str, str]) -> str:
         """Return the instance of a value, different from those before it in its message.
 
         The instance of a second value is remembered, so that it stays the same if it comes alone.
@@ -165,18 +163,18 @@ class Host:
         topic = series_topic(node, found.quantity, own)
         source = f"{self.publisher.client_id} {found.path}"
         label = self.services.series_labels.get(topic, source)
-        if label is None and topic in taken_by:
+        if label is None and topic in sources:
             label = next(
                 each
                 for each in map(instance_name, found.labels)
-                if series_topic(node, found.quantity, joined(own, each)) not in taken_by
+                if series_topic(node, found.quantity, joined(own, each)) not in sources
             )
             self.services.series_labels.remember(topic, source, label)
-            self.publisher.report_conflict(topic, f"{found.path!r}", f"{taken_by[topic]!r}", label)
+            self.publisher.report_conflict(topic, f"{found.path!r}", f"{sources[topic]!r}", label)
         if label is not None:
             own = joined(own, label)
             topic = series_topic(node, found.quantity, own)
-        taken_by[topic] = found.path
+        sources[topic] = found.path
         return own
 
     def _instance_of_identity(self, node: str, found: Found, own: str) -> str:
@@ -274,13 +272,13 @@ class Host:
         if lines is None or now - lines.since >= HOUR:
             if len(self._lines) == KINDS_MAX:
                 del self._lines[next(iter(self._lines))]
-            left_out = 0 if lines is None else lines.left_out
+            dropped = 0 if lines is None else lines.dropped
             lines = self._lines[kind or text] = Lines(now)
-            if left_out:
-                text += f" ({left_out} such lines were left out)"
+            if dropped:
+                text += f" ({dropped} such lines were left out)"
         lines.logged += 1
         if lines.logged > LINES_MAX:
-            lines.left_out += 1
+            lines.dropped += 1
         else:
             logger.log(level, "%s: %s", self.title, text)
 

@@ -54,7 +54,7 @@ def _gateway(folder: Path, cloud: FleetBroker, plant: FleetBroker) -> Iterator[G
 async def _publish(port: int, topic: str, values: range) -> None:
     """Publish at QoS 1 and wait for every PUBACK."""
     client = await RawClient.open(port)
-    await client.say_connect("publisher")
+    await client.connect_as("publisher")
     for number, value in enumerate(values, 1):
         await client.send(Publish(topic, b'{"value":%d}' % value, 1, packet_id=number))
     for _ in values:

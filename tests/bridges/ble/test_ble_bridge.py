@@ -380,7 +380,7 @@ def test_lists_strength_and_rate_limit_what_is_taken(gateway: Gateway) -> None:
 def test_devices_that_are_remembered_are_bounded(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ble_bridge, "HEARD_MAX", 3)
+    monkeypatch.setattr(ble_bridge, "RECEIVED_MAX", 3)
     ours = bridge(gateway)
     for place in range(5):
         ours.on_advertisement(heard(bthome(1), 1.0, address=f"00:00:00:00:00:0{place}"))
@@ -390,7 +390,7 @@ def test_devices_that_are_remembered_are_bounded(
 def test_made_up_addresses_do_not_have_a_counter_forgotten(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ble_bridge, "HEARD_MAX", 3)
+    monkeypatch.setattr(ble_bridge, "RECEIVED_MAX", 3)
     ours = bridge(gateway, device=devices([{"address": ADDRESS, "key": KEY}]))
     ours.on_advertisement(heard(encrypted(7, b"\x02\xca\x09"), 1.0))
     for place in range(5):

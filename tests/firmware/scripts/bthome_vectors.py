@@ -36,7 +36,7 @@ def aes(block: bytes) -> bytes:
 
 def main() -> None:
     for kind in (Plain(), Encrypted(aes, ADDRESS, Counter(sys.argv[1]).count)):
-        for part in groups(READINGS, kind.room):
+        for part in groups(READINGS, kind.size_max):
             print(hexlify(kind.advertisement(part)).decode())
 
 

@@ -70,7 +70,7 @@ class Door:
 
     async def client(self, name: str) -> RawClient:
         client = await self.place.open()
-        await client.say_connect(name)
+        await client.connect_as(name)
         return client
 
 

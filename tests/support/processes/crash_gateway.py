@@ -81,14 +81,14 @@ async def until_kept(publisher: Publisher, more: int) -> None:
 
 def kept(publisher: Publisher) -> int:
     """Return how many messages are acknowledged."""
-    return sum(sent.promise is Promise.KEPT for sent in publisher.sent)
+    return sum(sent.promise is Promise.ACKNOWLEDGED for sent in publisher.sent)
 
 
 def compare(gateway: GatewayProcess, publishers: Sequence[Publisher], scratch: Path) -> list[str]:
     """Return a sentence for each promise to these that the files do not keep."""
     findings: list[str] = []
     records = Records(gateway.data, gateway.landing, scratch, findings)
-    records.look()
+    records.check()
     receiver = Receiver("the outbox", records.received, exactly_once=True)
     for publisher in publishers:
         findings += receiver.compare(publisher.name, publisher.qos, publisher.sent)

@@ -104,7 +104,7 @@ class _Publisher:
         waiting: dict[int, bytes] = {}
         client = await RawClient.open(port)
         try:
-            await client.say_connect("publisher")
+            await client.connect_as("publisher")
             for _ in range(count):
                 self.number += 1
                 payload = b"%d" % self.number

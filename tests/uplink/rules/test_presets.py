@@ -137,7 +137,7 @@ async def test_messages_go_up_as_the_page_says(tmp_path: Path, preset: str) -> N
     try:
         await asyncio.to_thread(gateway.start)
         client = await RawClient.open(gateway.port)
-        await client.say_connect("publisher")
+        await client.connect_as("publisher")
         for number in range(1, 301):
             payload = b'{"value":%d}' % number
             await client.send(Publish(topic, payload, 1, packet_id=number))
@@ -206,7 +206,7 @@ async def test_nothing_stops_a_link_to_a_cloud_for_ever(tmp_path: Path, cloud: s
     try:
         await asyncio.to_thread(gateway.start)
         client = await RawClient.open(gateway.port)
-        await client.say_connect("publisher")
+        await client.connect_as("publisher")
         number = 0
         for each in range(GOOD):
             number += 1
