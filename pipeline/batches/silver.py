@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from hashlib import sha256
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
@@ -14,6 +15,7 @@ from pipeline.policy import TIME_MAX, TIME_MIN
 from pipeline.records import reasons
 from pipeline.records.payloads import Payloads
 from pipeline.records.reading import Reading
+from pipeline.tables.arrays import Array, runs, spread
 from pipeline.tables.columns import BRONZE, DIGEST_BYTES, KEY, SILVER, Columns, arrow_schema, names
 
 READING: Columns = tuple(
@@ -39,6 +41,7 @@ CARRIED: Columns = tuple(
         "line",
     )
 )
+MADE = frozenset(("part", *(name for name, _ in READING)))
 DECODED: Columns = (*CARRIED, ("part", dict(SILVER)["part"]), *READING)
 
 _ERRORS = f"""CASE WHEN reading_time NOT BETWEEN {TIME_MIN} AND {TIME_MAX}
@@ -84,26 +87,27 @@ def decoded(bronze: pa.RecordBatch, payloads: Payloads, into: Columns = DECODED)
     `into` may name further columns of theirs.
     """
     schema = arrow_schema(into)
-    made_here = {"part", *(name for name, _ in READING)}
     contents = bronze["payload"].to_pylist()
-    messages = zip(
-        bronze["gateway_id"].to_pylist(), bronze["topic"].to_pylist(), contents, strict=True
-    )
-    found = [payloads.readings(*message) for message in messages]
-    readings = [each for of_message in found for each in of_message]
+    readings, rows = payloads.of_batch(bronze["gateway_id"], bronze["topic"], contents)
     digests = pa.array([sha256(each).digest()[:DIGEST_BYTES] for each in contents], pa.binary())
     made = {"digest": digests, "bytes": pc.binary_length(bronze["payload"]).cast(pa.int64())}
-    carried = [name for name in schema.names if name not in made_here]
+    carried = [name for name in schema.names if name not in MADE]
     columns = {n: made[n] if n in made else bronze[n] for n in carried}
-    parts = pa.array([part for each in found for part in range(len(each))], pa.int32())
-    if len(readings) > len(contents):
-        rows = pa.array([row for row, each in enumerate(found) for _ in each], pa.int64())
-        columns = {name: column.take(rows) for name, column in columns.items()}
-        first = pc.equal(parts, 0)
+    if rows is None:
+        columns["part"] = pa.repeat(pa.scalar(0, pa.int32()), len(contents))
+    else:
+        columns = {name: column.take(pa.array(rows)) for name, column in columns.items()}
+        columns["part"], first = _parts(rows)
         columns["bytes"] = pc.if_else(first, columns["bytes"], pa.scalar(None, pa.int64()))
-    columns["part"] = parts
     values = list(zip(*readings, strict=True))
     for name, _ in READING:
         place = _FIELDS[name]
         columns[name] = pa.array(values[place] if values else (), schema.field(name).type)
     return pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema)
+
+
+def _parts(rows: Array) -> tuple[pa.Array, pa.Array]:
+    """Return the number of each reading in its message, and whether it is the first."""
+    begins = runs(rows)
+    parts = np.arange(len(rows)) - spread(begins, begins, len(rows))
+    return pa.array(parts, pa.int32()), pa.array(parts == 0)

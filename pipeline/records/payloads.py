@@ -3,6 +3,9 @@
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
+import numpy as np
+import pyarrow as pa
+
 from gateway.bridges.readings.reading import (
     Reading as Published,
 )
@@ -16,6 +19,7 @@ from gateway.bridges.topics.mapping import Mapping, Named, TopicPattern
 from gateway.mqtt.topics import topic_matches
 from pipeline.records.declared import FleetMapping
 from pipeline.records.reading import TOPICS_REMEMBERED, Reading, decode, reading_of
+from pipeline.tables.arrays import Array
 
 NO_JSON = "not a JSON object, number or boolean, as its mapping expects"
 
@@ -27,13 +31,24 @@ class Payloads:
         self._known = [(each.gateway, Mapping(each)) for each in mappings]
         self._mapping_of = lru_cache(TOPICS_REMEMBERED)(self._find)
 
+    def of_batch(
+        self, gateways: pa.Array, topics: pa.Array, payloads: Sequence[bytes]
+    ) -> tuple[list[Reading], Array | None]:
+        """Return the readings of messages, and of which message each is; None if each has one."""
+        named = topics.to_pylist()
+        if not self._known:
+            return list(map(decode, named, payloads)), None
+        found = list(map(self.readings, gateways.to_pylist(), named, payloads))
+        rows = np.repeat(np.arange(len(found)), [len(each) for each in found])
+        return [each for of_message in found for each in of_message], rows
+
     def readings(self, gateway_id: str, topic: str, payload: bytes) -> list[Reading]:
         """Return the readings of a message, or one Reading with its text or its error.
 
         A reading on the topic of a series is that whatever the mappings say.
         """
         plain = decode(topic, payload)
-        if plain.quantity is not None or not self._known:
+        if plain.quantity is not None:
             return [plain]
         found = self._mapping_of(gateway_id, topic)
         if found is None:
