@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from gateway.app.control import Control
 from gateway.app.parts import Core, Run, Storage
 from gateway.broker.channels.channels import MAXIMUM_PAUSED_FILTERS, Channels
+from gateway.broker.channels.stamps import ID_DIGITS
 from gateway.broker.instant import Instant
 from gateway.config.errors import ConfigurationError, raise_all
 from gateway.config.reader import Reader
@@ -93,6 +94,9 @@ CREATED = "channel_created"
 PAUSED = "channel_paused"
 PAUSED_FILTER = "channel_filter_paused"
 
+OWN_COMMANDS = ("touch", "requeue")
+"""Commands of a consumer for what it has itself, which nobody else needs to know of."""
+
 FILTER_COMMANDS = ("pause", "resume")
 """Queries without a channel's name, with a topic filter as payload."""
 
@@ -146,8 +150,6 @@ class ChannelCommands:
             "resume": self._resume,
             "empty": lambda channel, _: channels.empty(channel),
             "delete": self._delete,
-            "touch": self._touch,
-            "requeue": self._requeue,
         }
         control.answer_below(PART, self.receive)
         figures = ChannelFigures(channels, run.counters)
@@ -164,15 +166,13 @@ class ChannelCommands:
         if word == "delete" and name in self._created and not found:
             self._forget_created(name)  # a temporary one that has not begun
             return ReasonCode.SUCCESS
+        if word in OWN_COMMANDS and found:
+            return self._of_own(word, found, message)
         if command is None or not found:
-            known = ", ".join(("create", *self._commands))
+            known = ", ".join(("create", *self._commands, *OWN_COMMANDS))
             logger.warning("unknown channel or command %.80r; commands are %s", rest, known)
             return ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR
-        if word == "requeue" and _delay(message) is None:
-            logger.warning("requeue %.40r: no delay, or 0 to %d seconds", message.text(), LATEST)
-            return ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR
-        if word not in ("touch", "requeue"):
-            self._control.note_order(f"channel {name}: {word}", message.client_id)
+        self._control.note_order(f"channel {name}: {word}", message.client_id)
         for channel in found:
             command(channel, message)
         return ReasonCode.SUCCESS
@@ -267,19 +267,31 @@ class ChannelCommands:
 
         self._core.broker.deadlines.set(figures, 0.0, forget)
 
-    def _touch(self, channel: "Channel", message: Message) -> None:
-        channel.deliveries.touch(message.client_id or "", self._core.turn.instant.monotonic)
+    def _of_own(self, word: str, found: "list[Channel]", message: Message) -> ReasonCode:
+        """Touch or requeue messages that the client itself has: all, or the one of an `id`."""
+        client_id, now = message.client_id or "", self._core.turn.instant.monotonic
+        try:
+            only, delay = _id_and_delay(message.payload[:40].decode(errors="replace"))
+            if word == "touch":
+                count = sum(each.deliveries.touch(client_id, now, only) for each in found)
+            else:
+                second = now + delay if delay else 0.0
+                count = sum(each.requeue(client_id, second, only) for each in found)
+        except ValueError:
+            line = "%s %.40r of client %.80r: an id of 16 digits, 0 to %d seconds, or both"
+            logger.warning(line, word, message.text(), client_id, LATEST)
+            return ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR
+        if only is not None and not count:
+            logger.warning("%s: client %.80r has no message %016x", word, client_id, only)
+            return ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR
+        return ReasonCode.SUCCESS
 
-    def _requeue(self, channel: "Channel", message: Message) -> None:
-        delay = _delay(message)
-        second = self._core.turn.instant.monotonic + delay if delay else 0.0
-        channel.requeue(message.client_id or "", second)
 
-
-def _delay(message: Message) -> int | None:
-    """Return the seconds in the payload, 0 without any; None for an invalid number."""
-    text = message.payload[:6].decode(errors="replace")
-    if not message.payload:
-        return 0
-    number = int(text) if text.isascii() and text.isdecimal() else LATEST + 1
-    return number if len(message.payload) < 6 and number <= LATEST else None
+def _id_and_delay(text: str) -> tuple[int | None, int]:
+    """Return the identifier and the seconds in a payload, each if it is there."""
+    words = text.split()
+    only = int(words.pop(0), 16) if words and len(words[0]) == ID_DIGITS else None
+    number = "".join(words[:1]) or "0"
+    if len(words) > 1 or not (number.isascii() and number.isdecimal()) or int(number) > LATEST:
+        raise ValueError(text)
+    return only, int(number)

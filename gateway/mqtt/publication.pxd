@@ -69,6 +69,7 @@ cdef class Publication:
     cdef public Py_ssize_t receivers
     cdef readonly bint retain
     cdef public long long row
+    cdef public long long serial
     cdef public bint shared
     cdef public object topic
     cdef readonly bytes topic_name

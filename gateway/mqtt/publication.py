@@ -238,6 +238,7 @@ class Publication:
         "receivers",
         "retain",
         "row",
+        "serial",
         "shared",
         "stored_for",
         "topic",
@@ -274,6 +275,7 @@ class Publication:
         self.holders = 0
         self.stored_for = 0
         self.row = 0
+        self.serial = 0  # names messages of channels that are not stored
         self.shared = False
         # shared by receivers during delivery: see `publish_encoder.form`
         self.forms: dict[int, PacketBatch] | None = None

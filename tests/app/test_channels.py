@@ -101,7 +101,7 @@ def test_commands_are_carried_out(harness: DurableHarness) -> None:
     (again,) = client.take()
     assert isinstance(first, Publish)
     assert isinstance(again, Publish)
-    assert again.properties.user_properties == (("attempt", "2"),)
+    assert again.properties.user_properties[-1] == ("attempt", "2")
     assert desk.ask("jobs/requeue", "c", b"30") == ReasonCode.SUCCESS
     assert client.take() == []
     assert channel.depth == 1
@@ -241,3 +241,30 @@ def test_the_configuration_goes_before_what_was_created(harness: DurableHarness)
     assert channels.named("mail")[0].settings.max_attempts == 3
     channels.change(BrokerSettings(channels=configured), WhenFull.REJECT)
     assert channels.named("mail")[0].settings.max_attempts == 7
+
+
+def test_a_consumer_touches_and_requeues_one_message_by_its_id(
+    harness: DurableHarness, caplog: pytest.LogCaptureFixture
+) -> None:
+    desk = Desk(harness)
+    client = harness.connect("c")
+    client.subscribe("$share/jobs/t", 1)
+    (channel,) = harness.broker.channels
+    for payload in (b"x", b"y", b"z"):
+        harness.publish("t", payload, 1)
+    found = [each for each in client.take() if isinstance(each, Publish)]
+    ids = [dict(each.properties.user_properties)["id"].encode() for each in found]
+    assert desk.ask("jobs/requeue", "c", ids[0]) == ReasonCode.SUCCESS
+    (again,) = client.take()
+    assert isinstance(again, Publish)
+    assert again.payload == b"x"
+    assert desk.ask("jobs/requeue", "c", ids[1] + b" 30") == ReasonCode.SUCCESS
+    assert (client.take(), channel.depth, channel.in_flight) == ([], 1, 2)
+    for wrong in (ids[1], b"0" * 16, ids[2] + b" 86401", ids[2] + b" 1 1", b"\xff"):
+        assert desk.ask("jobs/requeue", "c", wrong) == ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR
+    assert desk.ask("jobs/touch", "other", ids[2]) == ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR
+    assert f"client 'other' has no message {ids[2].decode()}" in caplog.text
+    harness.pass_time(30)
+    client.take()
+    assert desk.ask("jobs/touch", "c", ids[2]) == ReasonCode.SUCCESS
+    assert [*channel.deliveries][-1].pending(int(ids[2], 16))  # it times out last

@@ -290,13 +290,13 @@ class Channel(Session):
         self.pump(now)
         self.alarm.set(min(later, self.deliveries.next_due(now)))
 
-    def requeue(self, client_id: str, second: float = 0.0) -> int:
-        """Return everything in flight to one consumer to the queue; say how many messages that is.
+    def requeue(self, client_id: str, second: float = 0.0, only: int | None = None) -> int:
+        """Return everything in flight to one consumer, or the `only` message, to the queue.
 
-        They are dispatched again from the monotonic `second` on.
+        Returns how many messages that is. They are dispatched again from the monotonic `second` on.
         """
         self.alarm.set(0.0)
-        return self.deliveries.requeue(client_id, second)
+        return self.deliveries.requeue(client_id, second, only)
 
     def _come_back(self, offer: Offer, second: float) -> None:
         """Put a message before the queue, or among the dead letters after its last attempt.

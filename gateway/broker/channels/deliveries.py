@@ -6,6 +6,7 @@ from math import inf
 
 from gateway.broker.channels.alarm import Alarm
 from gateway.broker.channels.figures import ChannelFigures
+from gateway.broker.channels.stamps import message_id
 from gateway.broker.channels.waiting import Offer, ReturnedMessages
 from gateway.mqtt.publication import Publication
 from gateway.session.session import Session
@@ -68,14 +69,20 @@ class Delivery:
         first = source.first
         return source.publication is publication and first <= number < first + source.count
 
-    def pending(self) -> list[int]:
-        """Return the numbers in `sent` of the unacknowledged messages."""
+    def pending(self, only: int | None = None) -> list[int]:
+        """Return the numbers in `sent` of the unacknowledged messages, or of the `only` one.
+
+        That is given by its identifier.
+        """
         sent, inflight = self.sent, self.consumer.inflight
-        return [
+        found = [
             sent.first + index
             for index in range(sent.count)
             if inflight.find(sent.packet_id + index) is sent
         ]
+        if only is None:
+            return found
+        return [each for each in found if message_id(self.source, self.original(each)) == only]
 
 
 class Deliveries:
@@ -260,22 +267,25 @@ class Deliveries:
         delivery.due = now + self.timeout
         self._by_span[delivery.sent] = delivery
 
-    def touch(self, client_id: str, now: float) -> int:
-        """Start the timeout of all a consumer's messages again; return how many there are."""
-        touched = self._of(client_id)
+    def touch(self, client_id: str, now: float, only: int | None = None) -> int:
+        """Start the timeout of a consumer's messages again; return how many there are.
+
+        `only` is the identifier of one, which came alone or with others that are touched, too.
+        """
+        touched = [each for each in self._of(client_id) if each.pending(only)]
         for delivery in touched:
             delivery.due = now + self.timeout
             self._by_span[delivery.sent] = self._by_span.pop(delivery.sent)
         return sum(each.remaining for each in touched)
 
-    def requeue(self, client_id: str, second: float = 0.0) -> int:
-        """Return all messages of a consumer; return how many there are.
+    def requeue(self, client_id: str, second: float = 0.0, only: int | None = None) -> int:
+        """Return all messages of a consumer, or the `only` one; return how many there are.
 
         They are dispatched again from the monotonic `second` on.
         """
         requeued = 0
         for delivery in self._of(client_id):
-            for number in delivery.pending():
+            for number in delivery.pending(only):
                 packet_id = delivery.sent.packet_id + number - delivery.sent.first
                 delivery.consumer.inflight.remove((packet_id,), 0)
                 self._requeue(delivery, number, second)
@@ -283,10 +293,10 @@ class Deliveries:
                 requeued += 1
         self._figures.requeued += requeued
         for late in [each for each in self.late.values() if each.consumer.client_id == client_id]:
-            for number in late.pending():
+            for number in late.pending(only):
                 packet_id = late.sent.packet_id + number - late.sent.first
                 late.consumer.inflight.remove((packet_id,), 0)
-            del self.late[late.sent]
+                self._leave_window(late.sent, 1)
         return requeued
 
     def clear(self) -> None:

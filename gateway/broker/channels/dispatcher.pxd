@@ -3,6 +3,7 @@ import cython
 from gateway.broker.channels.consumers cimport Consumers, session_of
 from gateway.broker.channels.deliveries cimport Deliveries
 from gateway.broker.channels.figures cimport ChannelFigures
+from gateway.broker.channels.stamps cimport stamped
 from gateway.broker.channels.waiting cimport Offer, Waiting
 from gateway.mqtt.connection cimport Connection
 from gateway.mqtt.delivery_policy cimport DeliveryPolicy
@@ -11,9 +12,7 @@ from gateway.session.sending cimport send, send_span
 from gateway.session.session cimport Session, held_until
 from gateway.session.span cimport Span
 
-cdef bytes _FIELD
-
-cdef bint _names_attempt(Publication publication) except -1
+cdef bint _as_one(Publication publication, Connection connection, member) except -1
 
 @cython.final
 cdef class Dispatcher:
@@ -37,7 +36,7 @@ cdef class Dispatcher:
     @cython.locals(consumer=Session, connection=Connection, policy=DeliveryPolicy,
                    before=Py_ssize_t, latest=double, number=Py_ssize_t)
     cdef _dispatch(self, Span source, member, Py_ssize_t attempts, double now)
-    @cython.locals(publication=Publication, first=Py_ssize_t, count=Py_ssize_t, qos=int,
+    @cython.locals(publication=Publication, found=Publication, first=Py_ssize_t, count=Py_ssize_t, qos=int,
                    retain=bint, identifiers=tuple, sent=Span, noted=bint, commit="long long")
     cdef _send(self, Span source, member, Session consumer, Connection connection,
                Py_ssize_t attempts, double now)

@@ -9,25 +9,16 @@ from gateway.broker.channels.consumers import (
 from gateway.broker.channels.dead_letters import DeadLetters
 from gateway.broker.channels.deliveries import Deliveries
 from gateway.broker.channels.figures import ChannelFigures
+from gateway.broker.channels.stamps import stamped
 from gateway.broker.channels.waiting import Offer, Waiting
-from gateway.mqtt.codec.fields import write_string
 from gateway.mqtt.connection import Connection
+from gateway.mqtt.packets import MQTT_5
 from gateway.mqtt.publication import Publication
-from gateway.mqtt.publish_encoder import publication_of
 from gateway.routing.subscriptions.subscription import Subscription
 from gateway.session.sending import send, send_span
 from gateway.session.session import Session, held_until
 from gateway.session.span import Span
 from gateway.settings.channel import ChannelSettings
-
-ATTEMPT = "attempt"
-"""The user property that tells a consumer the number of the attempt, from the second on.
-
-It is the last of its name. If a publisher uses the name itself, the gateway adds its own from the
-first attempt on, since the consumer would believe the publisher's.
-"""
-
-_FIELD = b"\x26" + write_string(ATTEMPT)
 
 
 class Dispatcher:
@@ -141,11 +132,12 @@ class Dispatcher:
         assert connection is not None  # noqa: S101 - only connected consumers are chosen
         policy = consumer.delivery.policy if member.delivery is None else member.delivery
         before = connection.output.size
-        if attempts or not _names_attempt(source.publication):
+        if source.count == 1 or _as_one(source.publication, connection, member):
             self._send(source, member, consumer, connection, attempts, now)
         else:
             for number in range(source.first, source.first + source.count):
-                self._send(source.part(number, 1), member, consumer, connection, 0, now)
+                part = source.part(number, 1)
+                self._send(part, member, consumer, connection, attempts, now)
         if policy.holds and consumer.inflight.has_capacity:
             latest = min(
                 held_until(source.publication, now), now + self.settings.inflight_timeout / 2
@@ -163,10 +155,13 @@ class Dispatcher:
     ) -> None:
         """Send messages to a consumer; those above QoS 0 wait for its acknowledgement."""
         publication, first, count = source.publication, source.first, source.count
-        if attempts or _names_attempt(publication):
-            publication, first = _marked(publication, first, attempts + 1), 0
         qos = min(source.qos, member.qos)  # `_capacity` has found packet identifiers
         retain = source.retain and member.retain_as_published
+        if connection.version == MQTT_5:
+            found = stamped(source, qos, retain, attempts + 1)
+            # rather without them than not at all
+            if found.packets.largest <= connection.maximum_packet_size:
+                publication, first = found, 0
         identifiers = () if member.identifier is None else (member.identifier,)
         self._figures.delivered += count
         if not qos:
@@ -183,16 +178,15 @@ class Dispatcher:
         send_span(consumer, connection, sent, now, commit)
 
 
-def _names_attempt(publication: Publication) -> bool:
-    """Return whether the publisher has a user property of that name."""
-    properties = publication.properties
-    if _FIELD not in properties.data:
-        return False
-    return ATTEMPT in [name for name, _ in properties.fields.user_properties]
+def _as_one(publication: Publication, connection: Connection, member: Subscription) -> bool:
+    """Return whether several messages can be sent together: their properties differ in `id` only.
 
-
-def _marked(publication: Publication, number: int, attempt: int) -> Publication:
-    """Return one message with the number of the attempt as its last user property."""
-    message = publication.new_message(number)
-    message.user_properties = (*message.user_properties, (ATTEMPT, str(attempt)))
-    return publication_of(message)
+    Otherwise each is encoded by itself: the other properties depend on the connection.
+    """
+    if connection.version != MQTT_5:
+        return True
+    return (
+        publication.properties.expiry is None
+        and connection.outbound_aliases is None
+        and member.identifier is None
+    )

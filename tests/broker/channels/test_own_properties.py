@@ -2,16 +2,20 @@
 
 import pytest
 
-from gateway.mqtt.packets import PubAck, Publish
+from gateway.mqtt.packets import MQTT_3_1_1, PubAck, Publish
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from tests.support.broker.channel_harness import (
+    SHARED,
     channel_of,
     consumer,
     durable,
+    got,
     messages,
+    publish,
 )
 from tests.support.broker.memory_client import MemoryClient
+from tests.support.broker.subscribing import request
 
 FORGED = (("attempt", "9"), ("a", "b"), ("topic", "other"), ("channel", "x"))
 
@@ -41,13 +45,14 @@ def test_the_last_attempt_is_ours_from_the_first_time_on(first: str) -> None:
         publisher.send(*_many(3, FORGED))
     given = [*messages(client)]
     assert [each.payload for each in given] == [b"0", b"1", b"2"]
-    assert {each.properties.user_properties for each in given} == {(*FORGED, ("attempt", "1"))}
+    assert {each.properties.user_properties[:-3] for each in given} == {FORGED}
+    assert {each.properties.user_properties[-1] for each in given} == {("attempt", "1")}
     client.send(PubAck(given[1].packet_id))
     _refuse(client, given[0], given[2])
     harness.pass_time(0)
     again = [*messages(client)]
     assert [each.payload for each in again] == [b"0", b"2"]
-    assert {each.properties.user_properties for each in again} == {(*FORGED, ("attempt", "2"))}
+    assert {each.properties.user_properties[-1] for each in again} == {("attempt", "2")}
     _refuse(client, *again)
     harness.pass_time(0)
     letters = [*messages(dead)]
@@ -57,12 +62,98 @@ def test_the_last_attempt_is_ours_from_the_first_time_on(first: str) -> None:
     assert (channel_of(harness).depth, channel_of(harness).in_flight) == (0, 0)
 
 
-@pytest.mark.parametrize("properties", [(), (("&", "attempt"),), (("attempts", "1"),)])
-def test_other_messages_are_given_out_the_first_time_as_they_came(
-    properties: tuple[tuple[str, str], ...],
+def _ours(packet: Publish) -> tuple[str, ...]:
+    """The values of the last three properties, which are the gateway's."""
+    last = packet.properties.user_properties[-3:]
+    assert [name for name, _ in last] == ["id", "queued_at", "attempt"]
+    return tuple(value for _, value in last)
+
+
+@pytest.mark.parametrize("properties", [(), (("id", "mine"), ("attempts", "1"))])
+@pytest.mark.parametrize("qos", [0, 1])
+@pytest.mark.parametrize("temporary", [False, True])
+def test_each_message_says_which_it_is_from_the_first_time_on(
+    properties: tuple[tuple[str, str], ...], qos: int, temporary: bool
 ) -> None:
+    harness = durable(temporary=temporary)
+    client = consumer(harness, "c")
+    said = Properties(user_properties=properties)
+    harness.connect("p").send(
+        *(
+            Publish(topic, b"x" * size, qos, packet_id=number * qos, properties=said)
+            for number, (topic, size) in enumerate([("t/a", 1), ("t/a", 1), ("t/b", 300)], 1)
+        )
+    )
+    found = [*messages(client)]
+    assert [(each.topic, len(each.payload)) for each in found] == [
+        *(("t/a", 1), ("t/a", 1), ("t/b", 300))
+    ]
+    assert [each.properties.user_properties[:-3] for each in found] == [properties] * 3
+    assert {_ours(each)[1:] for each in found} == {(str(harness.instant.wall), "1")}
+    ids = [_ours(each)[0] for each in found]
+    assert len({*ids}) == 3
+    assert {len(each) for each in ids} == {16}
+    if qos:
+        _refuse(client, *found)
+        harness.pass_time(0)
+        again = [*messages(client)]
+        assert [_ours(each)[::2] for each in again] == [(each, "2") for each in ids]
+    if qos and not temporary:
+        harness.pass_time(2)
+        harness.crash()
+        later = [*messages(consumer(harness, "d"))]
+        assert [_ours(each)[::2] for each in later] == [(each, "3") for each in ids]
+
+
+def test_what_was_emptied_leaves_its_name_to_nobody() -> None:
+    harness = durable()
+    publish(harness, "a")
+    client = consumer(harness, "c")
+    (first,) = messages(client)
+    harness.broker.channels.empty(channel_of(harness))
+    harness.pass_time(1)
+    publish(harness, "b")
+    (second,) = messages(client)
+    assert _ours(first)[0] != _ours(second)[0]
+
+
+def test_many_of_one_size_have_consecutive_names() -> None:
     harness = durable()
     client = consumer(harness, "c")
-    harness.connect("p").send(*_many(2, properties))
-    given = [*messages(client)]
-    assert [each.properties.user_properties for each in given] == [properties, properties]
+    harness.connect("p").send(*_many(10, ()))
+    found = [int(_ours(each)[0], 16) for each in messages(client)]
+    assert found == [*range(found[0], found[0] + 10)]
+
+
+@pytest.mark.parametrize(
+    ("how", "expiry"),
+    [({}, 60), ({"alias": 5}, None), ({"identifier": 7}, None)],
+)
+def test_they_are_there_beside_what_belongs_to_a_connection(
+    how: dict[str, int], expiry: int | None
+) -> None:
+    harness = durable()
+    identifier = how.get("identifier")
+    client = harness.connect("c", properties=Properties(topic_alias_maximum=how.get("alias")))
+    client.subscribe_all([request(SHARED, 1)], identifier=identifier)
+    said = Properties(message_expiry_interval=expiry)
+    sent = [Publish("t/a", b"%d" % each, 1, packet_id=each, properties=said) for each in (1, 2)]
+    harness.connect("p").send(*sent)
+    found = [*messages(client)]
+    assert [each.payload for each in found] == [b"1", b"2"]
+    assert len({_ours(each) for each in found}) == 2
+    for each in found:
+        assert each.properties.message_expiry_interval == expiry
+        assert each.properties.subscription_identifiers == ((identifier,) if identifier else ())
+
+
+def test_before_mqtt_5_and_near_the_largest_packet_there_are_none() -> None:
+    harness = durable()
+    client = consumer(harness, "c", version=MQTT_3_1_1)
+    publish(harness, "a")
+    assert got(client) == "a"
+    client.drop()
+    client = consumer(harness, "d", maximum_packet_size=50)
+    publish(harness, "b")
+    (found,) = messages(client)
+    assert found.properties.user_properties == ()
