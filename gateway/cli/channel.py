@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import time
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
@@ -10,13 +11,23 @@ from gateway.cli.parser import add_broker
 from gateway.errors import TidegateError
 
 if TYPE_CHECKING:
+    from gateway.cli.control_request import Conversation
     from gateway.cli.local_broker import LocalBroker
     from gateway.cli.parser import Commands
     from gateway.cli.uplink import Figures
 
 COMMANDS = ("pause", "resume", "empty", "delete")
+MOVES = ("move", "redrive")
+QUERIES = ("peek", "consumers", *MOVES)
 FILTER_COMMANDS = ("pause", "resume")
 COLUMNS = ("state", "kind", "consumers", "depth", "in_flight", "oldest_seconds", "filter")
+PEEK_COLUMNS = ("id", "queued_at", "attempts", "topic", "size", "payload")
+CONSUMER_COLUMNS = ("client", "connected", "in_flight", "late", "used", "limit", "filter")
+PEEKED = 10
+PAYLOAD_SHOWN = 60
+STEP, MOST = 1_000, 100_000_000
+"""Messages that one request moves, and that all of them move at most."""
+
 COUNT = "channels"
 PAUSED_FILTERS = "channels_paused_filters"
 FILTERS = (
@@ -31,7 +42,7 @@ Channels = dict[str, "Figures"]
 def add_channel(commands: "Commands") -> None:
     """Add the command `channel`."""
     channel = commands.add_parser("channel", help="list, create, pause, resume or empty channels")
-    channel.add_argument("action", choices=("list", "stats", "create", *COMMANDS))
+    channel.add_argument("action", choices=("list", "stats", "create", *QUERIES, *COMMANDS))
     channel.add_argument("name", nargs="?", help="the channel's name; list needs none")
     channel.add_argument(
         "--filter",
@@ -45,7 +56,9 @@ def add_channel(commands: "Commands") -> None:
         metavar="KEY=VALUE",
         help="create: a key of [[channel]]",
     )
-    channel.add_argument("--json", action="store_true", help="with list and stats: every figure")
+    channel.add_argument("--to", metavar="NAME", help="move: the other channel")
+    channel.add_argument("-n", "--count", type=int, help="peek: messages, 10; moves: all")
+    channel.add_argument("--json", action="store_true", help="with list, stats, peek, consumers")
     add_broker(channel)
     channel.set_defaults(command=_channel)
 
@@ -63,6 +76,8 @@ def _channel(options: argparse.Namespace) -> int:
         raise TidegateError(f"channel {options.action} needs the name of a channel")
     if options.action == "create":
         return _create(broker, options)
+    if options.action in QUERIES:
+        return _query(broker, options)
     found, _ = read_channels(broker)
     if options.name not in found:
         known = ", ".join(sorted(found)) or "none"
@@ -73,6 +88,54 @@ def _channel(options: argparse.Namespace) -> int:
     ask_gateway(broker, part, "", f"did not {options.action} channel {options.name}")
     print(f"channel {options.name}: {options.action}")
     return 0
+
+
+def _query(broker: "LocalBroker", options: argparse.Namespace) -> int:
+    """Show messages or consumers of a channel, or move messages."""
+    from gateway.cli.control_request import Conversation
+
+    name, action, count = options.name, options.action, options.count
+    if (action == "move") is not (options.to is not None):
+        raise TidegateError("--to is the channel that move moves to")
+    if count is not None and not 1 <= count <= MOST:
+        raise TidegateError(f"--count is {count}, not 1 to {MOST:,}")
+    with Conversation(broker) as conversation:
+        if action in MOVES:
+            moved, left = _move(conversation, options, count or MOST)
+            print(f"channel {name}: {action} of {moved:,} messages; {left:,} wait there")
+            return 0
+        most = MOST if action == "consumers" else count or PEEKED
+        rows = conversation.rows(f"channel/{action}", {"channel": name}, most)
+    if options.json:
+        print(json.dumps(rows, indent=2, ensure_ascii=False))
+    else:
+        columns = PEEK_COLUMNS if action == "peek" else CONSUMER_COLUMNS
+        lines = [[_cell(row, each) for each in columns] for row in rows]
+        print("\n".join(table([[each.replace("_", " ") for each in columns], *lines])))
+    return 0
+
+
+def _move(conversation: "Conversation", options: argparse.Namespace, count: int) -> tuple[int, int]:
+    """Move up to `count` messages; return how many were moved, and how many wait there still."""
+    request = {"channel": options.name} | ({"to": options.to} if options.to else {})
+    moved = 0
+    while True:
+        step = min(count - moved, STEP)
+        answer = conversation.query(f"channel/{options.action}", {**request, "count": step})
+        moved += answer["moved"]
+        if answer["moved"] < step or moved >= count:
+            return moved, answer["left"]
+
+
+def _cell(row: dict[str, object], column: str) -> str:
+    """Return a cell of a message or a consumer."""
+    value = row.get(column)
+    if column == "payload":
+        value = value if value is not None else row["payload_base64"]
+        return repr(str(value)[:PAYLOAD_SHOWN])[1:-1]
+    if column == "queued_at" and isinstance(value, int):
+        return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(value / 1000))
+    return str(value)
 
 
 def _create(broker: "LocalBroker", options: argparse.Namespace) -> int:

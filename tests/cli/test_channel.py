@@ -139,3 +139,28 @@ def test_a_channel_is_created_while_it_runs_and_is_there_after_a_kill(
         assert json.loads(tidegate("channel", "list", "--json", *url).stdout) == {}
     finally:
         gateway.kill()
+
+
+@pytest.mark.uncovered
+def test_messages_are_shown_moved_and_driven_back(tmp_path: Path, tidegate: Command) -> None:
+    dead = '[[channel]]\nname = "dead"\nfilter = "dead"\n'
+    gateway = GatewayProcess(tmp_path, CHANNELS + dead)
+    gateway.start()
+    try:
+        url = ("--url", f"mqtt://127.0.0.1:{gateway.port}")
+        for payload in "abc":
+            publish(gateway, "jobs/x", payload)
+        shown = tidegate("channel", "peek", "jobs", "-n", "2", *url).stdout
+        assert [line.split()[-1] for line in shown.splitlines()] == ["payload", "a", "b"]
+        moved = tidegate("channel", "move", "jobs", "--to", "dead", "-n", "2", *url)
+        assert moved.stdout == "channel jobs: move of 2 messages; 1 wait there\n", moved.stderr
+        back = tidegate("channel", "redrive", "dead", *url)
+        assert back.stdout == "channel dead: redrive of 0 messages; 2 wait there\n"
+        rows = json.loads(tidegate("channel", "peek", "dead", "--json", *url).stdout)
+        assert [row["payload"] for row in rows] == ["a", "b"]
+        assert "client" in tidegate("channel", "consumers", "jobs", *url).stdout
+        assert "--to is the channel" in tidegate("channel", "move", "jobs", *url).stderr
+        assert "--count is 0" in tidegate("channel", "peek", "jobs", "-n", "0", *url).stderr
+        assert "no channel 'x'" in tidegate("channel", "peek", "x", *url).stderr
+    finally:
+        gateway.kill()

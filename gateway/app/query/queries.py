@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from gateway.app.control import Control
 from gateway.app.parts import Core, Run, Storage
+from gateway.app.query.channels import ChannelQueries
 from gateway.app.query.clients import ClientQueries
 from gateway.app.query.ends import Ends
 from gateway.app.query.events import ClientEvents, EventLog
@@ -61,6 +62,7 @@ class Queries:
     ) -> None:
         self.responder = Responder(run, core, control)
         self._queues = QueueQueries(run, core, control, self.responder)
+        ChannelQueries(core, control, self.responder)
         ends = Ends(run)
         ClientQueries(run, core, control, self.responder, ends)
         self._status = StatusQuery(run, storage, core, self.responder, events)

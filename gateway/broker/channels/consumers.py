@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from gateway.broker.channels.deliveries import Deliveries, Delivery
 from gateway.hashes import blake2b
@@ -67,6 +67,22 @@ class NobodyMayHaveItNow(Exception):  # noqa: N818 - likewise
     """None of the connected consumers may read the message, or has its topic, at present."""
 
 
+class Window(NamedTuple):
+    """A consumer, and the use of its window.
+
+    `in_flight` are messages of the channel, `late` those that have timed out and occupy the window,
+    which has `used` packet identifiers of `limit`: also for other subscriptions.
+    """
+
+    client: str
+    connected: bool
+    filter: str
+    in_flight: int
+    late: int
+    used: int
+    limit: int
+
+
 class Consumers:
     """The `members` of a channel's group: chooses which of them gets a message.
 
@@ -128,6 +144,23 @@ class Consumers:
 
     def __len__(self) -> int:
         return len(self.members)
+
+    def windows(self) -> list[Window]:
+        """Return what each consumer has in flight of all it gets, and how much that may be."""
+        late = self._deliveries.late.values()
+        return [
+            Window(
+                session.client_id,
+                session.connection is not None,
+                member.topic_filter,
+                sum(each.remaining for each in self._deliveries if each.consumer is session),
+                sum(each.remaining for each in late if each.consumer is session),
+                len(session.inflight),
+                session.inflight.limit,
+            )
+            for member in self.members
+            for session in (session_of(member),)
+        ]
 
     @property
     def have_capacity(self) -> bool:

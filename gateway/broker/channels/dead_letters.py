@@ -1,17 +1,45 @@
 """Messages whose last attempt has failed."""
 
 import logging
+from typing import NamedTuple
 
 from gateway.broker.channels.alarm import Alarm
 from gateway.broker.channels.figures import ChannelFigures
 from gateway.broker.channels.waiting import Offer, Waiting
 from gateway.broker.instant import Instant
 from gateway.broker.publishing.inline import Publish
+from gateway.mqtt.errors import ProtocolError
+from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import FAILURE
+from gateway.mqtt.topics import check_topic_name
 from gateway.session.session import Session
 from gateway.settings.channel import ChannelSettings
 
 logger = logging.getLogger(__name__)
+
+
+_NAMES = ("topic", "channel", "attempt")
+
+
+class Origin(NamedTuple):
+    """Where a dead letter comes from."""
+
+    channel: str
+    topic: str
+    user_properties: tuple[tuple[str, str], ...]
+
+
+def came_from(letter: Message) -> Origin | None:
+    """Return where a dead letter comes from, None if the message is none."""
+    own = letter.user_properties[-len(_NAMES) :]
+    if tuple(name for name, _ in own) != _NAMES:
+        return None
+    (_, topic), (_, channel), _ = own
+    try:
+        check_topic_name(topic)
+    except ProtocolError:  # a publisher's, which is no dead letter
+        return None
+    return Origin(channel, topic, letter.user_properties[: -len(_NAMES)])
 
 
 class DeadLetters:
@@ -72,9 +100,7 @@ class DeadLetters:
             return True
         message.user_properties = (
             *message.user_properties,
-            ("topic", message.topic),
-            ("channel", settings.share_name),
-            ("attempt", str(letter.attempts)),
+            *zip(_NAMES, (message.topic, settings.share_name, str(letter.attempts)), strict=True),
         )
         message.topic, message.retain = settings.dead_letter_topic, False
         if self._publish(message, instant) >= FAILURE:

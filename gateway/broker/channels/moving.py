@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-from gateway.broker.channels.dead_letters import properties_before
+from gateway.broker.channels.dead_letters import came_from
 from gateway.mqtt.message import Message
 from gateway.mqtt.publish_encoder import publication_of
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Target(NamedTuple):
-    """Where a message goes, and as what."""
+    """The channel that a message goes to, and what it is there."""
 
     channel: "Channel"
     message: Message
@@ -21,45 +21,46 @@ class Target(NamedTuple):
 Find = Callable[[Message], Target | None]
 
 
-def move_first(source: "Channel", find: Find, now: float) -> bool | None:
-    """Move the next waiting message of a channel to where `find` says, with no attempts.
+def move_next(source: "Channel", find: Find, now: float) -> "Channel | None":
+    """Move the next message that waits in memory to where `find` says, with no attempts.
 
-    A message that goes nowhere, or whose target is full, stays; then False is returned. None if no
-    message is in memory. The other channel has it on disk before this one forgets it.
+    Returns the channel that has it now; None if none is in memory, or that channel is full. One
+    that `find` knows no place for goes to the end of its own channel. The target has it on disk
+    before the source forgets it.
     """
-    offer = source.waiting.next_of_all()
+    waiting = source.waiting
+    offer = waiting.any()
     if offer is None:
         return None
     span = offer.span
-    target = find(span.publication.new_message(span.first))
-    if target is None:
-        return False
-    publication = publication_of(target.message)
-    if not target.channel.capacity(publication, 0, 1, span.qos):
-        return False
-    gone = source.waiting.take(offer)
-    target.channel.accept(publication, 0, 1, span.qos, span.retain, (), now)
-    source.journal.done(gone, gone.first, 1)
-    return True
+    message = span.publication.new_message(span.first)
+    target, message = find(message) or Target(source, message)
+    publication = publication_of(message)
+    if not target.capacity(publication, 0, 1, span.qos):
+        return None
+    span = waiting.take(offer)
+    target.accept(publication, 0, 1, span.qos, span.retain, (), now)
+    source.journal.done(span, span.first, 1)
+    return target
 
 
 def to_channel(target: "Channel") -> Find:
-    """Return where messages go that are moved to one channel: as they are."""
+    """Return where messages go that are moved to one channel: they are what they were."""
     return lambda message: Target(target, message)
 
 
-def back(channels: Callable[[str], "list[Channel]"]) -> Find:
-    """Return where dead letters go: to the channel that they came from, as they were then."""
+def back(channels: "Callable[[str], list[Channel]]") -> Find:
+    """Return where dead letters go: to the channel that they came from, as what they were there.
+
+    `channels` returns those with a name.
+    """
 
     def find(letter: Message) -> Target | None:
-        came_from = properties_before(letter)
-        if came_from is None:
+        origin = came_from(letter)
+        found = channels(origin.channel) if origin else []
+        if origin is None or not found:
             return None
-        name, topic, properties = came_from
-        found = channels(name)
-        if not found:
-            return None
-        letter.topic, letter.user_properties = topic, properties
+        letter.topic, letter.user_properties = origin.topic, origin.user_properties
         return Target(found[0], letter)
 
     return find

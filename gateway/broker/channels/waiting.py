@@ -202,6 +202,20 @@ class Waiting:
             return self.queue.pop(count)
         return self.returned.pop().span
 
+    def offers(self) -> Iterator[Offer]:
+        """Yield all that is in memory, in order as far as there is one, several as one offer."""
+        yield from self.returned
+        for span in self.queue:
+            yield Offer(span, self.earlier.attempts(span), None)
+
+    def any(self) -> Offer | None:
+        """Return one message in memory, whether it may be dispatched now or not."""
+        return next(self.offers(), None)
+
+    def take(self, offer: Offer) -> Span:
+        """Remove and return the first message of what `any` returned."""
+        return offer.span if self.returned.remove(offer.span) else self.queue.pop(1)
+
     def hold_back(self, offer: Offer) -> bool:
         """Set the next one aside, which no consumer may have now; False if the limit is reached."""
         if not self.returned.holds_more:
