@@ -119,7 +119,7 @@ class Decoders:
         found = {each.name: each.load for each in entry_points(group=GROUP)}
         own: dict[str, Callable[[], Any]] = {
             name: partial(partial, family, name) for name in FAMILIES
-        }
+        } | {"victron": lambda: victron}
         for name, load in sorted({**found, **own}.items(), key=lambda each: each[0] == LAST):
             try:
                 make = load()
@@ -178,6 +178,14 @@ def family(name: str, key: bytes | None) -> "SensorData | None":
     if "bindkey" in signature(parser).parameters:
         return SensorData(parser(bindkey=key))
     return SensorData(parser()) if key is None else None
+
+
+def victron(key: bytes | None) -> Decoder:
+    """Return a decoder of Victron's devices, if victron-ble is installed."""
+    devices = import_module("victron_ble.devices")
+    from gateway.bridges.ble.victron import Victron
+
+    return Victron(devices, key)
 
 
 def theengs(_key: bytes | None) -> "Theengs":
