@@ -13,7 +13,7 @@ from gateway.salvage.cells import children
 from tests.support.disk.damaged_database import PAGE, Known
 from tests.support.disk.salvaged import damage, missing, salvaged
 
-STRIDE = int(os.environ.get("TIDEGATE_PAGE_STRIDE", "67"))
+STRIDE = int(os.environ.get("TIDEGATE_PAGE_STRIDE", "131"))
 """Every so many leaves are damaged, which are alike; with 1 it takes minutes."""
 
 PAIRS = 400 // STRIDE
@@ -55,7 +55,7 @@ def test_an_inner_page_that_is_a_copy_of_another(tmp_path: Path, known: Known) -
 
 
 @pytest.mark.uncovered
-@settings(max_examples=settings().max_examples // 2)
+@settings(max_examples=settings().max_examples // 3)
 @example(numbers=[305], how="other page", seed=269)
 @example(numbers=[56, 203], how="other page", seed=0)  # as many rows by SQLite, but others
 @given(
@@ -87,7 +87,7 @@ def test_any_pages(
 
 
 @pytest.mark.uncovered
-@settings(max_examples=settings().max_examples // 2)
+@settings(max_examples=settings().max_examples // 3)
 @given(part=st.floats(0, 1), extra=st.integers(0, PAGE))
 def test_a_file_that_was_cut_off(
     tmp_path_factory: pytest.TempPathFactory, known: Known, part: float, extra: int
@@ -98,7 +98,7 @@ def test_a_file_that_was_cut_off(
     assert not missing(known.expected(set(range(whole + 1, known.page_count + 1))), rows)
 
 
-@settings(max_examples=settings().max_examples // 2)
+@settings(max_examples=settings().max_examples // 3)
 @given(content=st.binary(max_size=3 * PAGE), log=st.binary(max_size=PAGE))
 def test_what_was_never_a_database(
     tmp_path_factory: pytest.TempPathFactory, content: bytes, log: bytes

@@ -44,12 +44,11 @@ def changed(value: object, change: Callable[[object], object]) -> object:
 def shown(bench: Bench, keys: tuple[str, ...]) -> None:
     """Draw a view at every size; what it has fits, and is printable."""
     bench.press(*keys)
-    for _ in range(4):
+    for cells, height in SIZES:
         bench.pass_time(3)
-        for cells, height in SIZES:
-            for each in bench.session.draw(cells, height):
-                assert all(text.isprintable() for text, _ in each)
-                assert width(each) == cells
+        for each in bench.session.draw(cells, height):
+            assert all(text.isprintable() for text, _ in each)
+            assert width(each) == cells
 
 
 def bench_of(change: Callable[[object], object]) -> Bench:

@@ -349,7 +349,7 @@ class BoundedOutbox(RuleBasedStateMachine):
 
 
 TestBoundedOutbox = pytest.mark.uncovered(BoundedOutbox.TestCase)
-TestBoundedOutbox.settings = settings(max_examples=settings().max_examples // 2)
+TestBoundedOutbox.settings = settings(max_examples=settings().max_examples // 3)
 
 
 @pytest.mark.parametrize("ending", ["put off", "restart"])

@@ -20,9 +20,9 @@ from tests.support.where.strategies import expressions, messages
 from tests.support.where.vectors import message_of, where_vectors
 
 RESULTS = [pytest.param(row, id=row["id"]) for row in where_vectors() if "result" in row]
-RANDOM_EXAMPLES = {"dev": 40, "ci": 200, "deep": 2_000, "fuzz": 40_000}
+RANDOM_EXAMPLES = {"dev": 40, "ci": 120, "deep": 2_000, "fuzz": 40_000}
 RANDOM_EXPRESSIONS = 5
-"""Those of an example, which meet the same messages: 1,000 in all in `ci`. To draw takes longer
+"""Those of an example, which meet the same messages: 600 in all in `ci`. To draw takes longer
 than to compare."""
 
 
