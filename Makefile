@@ -1,6 +1,6 @@
 # The only entry point: every target sets up what it needs in .venv.
 .DEFAULT_GOAL := help
-.PHONY: help run install install-pipeline tui pipeline test test-cluster test-fleet test-homeassistant compile test-compiled check check-types check-cython check-tests check-style format reference coverage fuzz mutants crashtest hostile bench bench-full screenshot package package-compiled package-deb package-image test-packages clean
+.PHONY: help run install install-pipeline tui pipeline test test-cluster test-fleet test-homeassistant compile test-compiled check check-types check-cython check-tests check-style format reference coverage fuzz mutants crashtest hostile bench bench-full screenshot package package-compiled package-emulated package-deb package-image test-packages clean
 
 # PYTHON=python3.13 VENV=.venv-3.13 make test: the same with another interpreter.
 export PYTHON ?= python3
@@ -158,6 +158,9 @@ package: $(DEVELOP) ## build the wheel of plain Python and the source distributi
 
 package-compiled: $(DEVELOP) ## build the wheel with the compiled modules for this machine
 	@PYTHON=$(CURDIR)/$(BIN)/python packaging/build.sh compiled
+
+package-emulated: $(DEVELOP) ## build the compiled wheel for ARCH (arm64 or armhf) on this machine, and try it by qemu-user
+	@PYTHON=$(CURDIR)/$(BIN)/python packaging/emulated.sh $(ARCH)
 
 package-deb: package ## build the Debian package for ARCH (amd64, arm64 or armhf)
 	@PYTHON=$(CURDIR)/$(BIN)/python packaging/build.sh deb $(ARCH)

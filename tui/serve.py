@@ -6,13 +6,21 @@ import re
 import secrets
 import shlex
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 web: Any = importlib.import_module("aiohttp.web")
 textual_serve: Any = importlib.import_module("textual_serve.server")
 
 HOST = "127.0.0.1"
+ANY_HOST = "0.0.0.0"  # noqa: S104 - only the proxy's address is answered
+FORWARDED = {
+    "X-Forwarded-Proto": re.compile("https?"),
+    "X-Forwarded-Host": re.compile(r"[\w.:\[\]-]+"),
+    "X-Ingress-Path": re.compile(r"[\w./-]*"),
+}
+"""headers of a proxy that say where the browser sees the page, and their forms"""
+WITH_VALUE = ("--port", "--behind")
 COOKIE = "tidegate_tui"
 OUTSIDE = re.compile(r'<link[^>]*"https?://fonts[^>]*>')
 """a font that the page would load from elsewhere"""
@@ -23,20 +31,33 @@ FOCUS = """<script>new MutationObserver((_, observer) => {
 """gives the keys to the terminal without a click"""
 
 
-def run(words: Sequence[str], port: int) -> int:
-    """Serve what this command line shows without `--serve`, until it is stopped; return 0."""
-    token = secrets.token_urlsafe(16)
-    server = textual_serve.Server(_command(words), host=HOST, port=port, title="tidegate tui")
+def run(words: Sequence[str], port: int, behind: str | None = None) -> int:
+    """Serve what this command line shows without `--serve`, until it is stopped; return 0.
+
+    `behind` is the address of a proxy that lets in only users that it knows, such as Home
+    Assistant's ingress: only the proxy is answered then, and no token is needed.
+    """
+    token, own = secrets.token_urlsafe(16), f"{HOST}:{port}"
+    server = textual_serve.Server(
+        _command(words),
+        host=HOST if behind is None else ANY_HOST,
+        port=port,
+        title="tidegate tui",
+        public_url=f"http://{own}",
+    )
     make = server._make_app  # noqa: SLF001 - it has no other place for a guard
+    guard = _guard(own, token) if behind is None else _proxy_guard(own, behind)
 
     async def make_guarded() -> Any:
         application = await make()
-        application.middlewares.append(web.middleware(_guard(f"{HOST}:{port}", token)))
+        application.middlewares.append(web.middleware(guard))
         return application
 
     async def tell(_: Any) -> None:
-        text = f"open http://{HOST}:{port}/?token={token}\n"
-        sys.stdout.write(text + "who has it can see and do what you may; ctrl+c ends\n")
+        text = f"open http://{own}/?token={token}\nwho has it can see and do what you may"
+        if behind is not None:
+            text = f"port {port} is open to {behind} only"
+        sys.stdout.write(f"{text}; ctrl+c ends\n")
         sys.stdout.flush()
 
     server._make_app, server.on_startup = make_guarded, tell  # noqa: SLF001
@@ -64,14 +85,43 @@ def _guard(own: str, token: str) -> Callable[[Any, Any], Any]:
     return guard
 
 
+def _proxy_guard(own: str, behind: str) -> Callable[[Any, Any], Any]:
+    """Return what answers only the proxy, with addresses that its browser can reach."""
+
+    async def guard(request: Any, handler: Any) -> Any:
+        if request.remote != behind:
+            raise web.HTTPForbidden(text=f"only {behind} is served\n")
+        response = await handler(request)
+        if request.path == "/":
+            scheme, host, path = _forwarded(request.headers, request.host)
+            text = OUTSIDE.sub("", response.text).replace("</head>", FOCUS, 1)
+            for name in ("http", "ws"):
+                there = f"{scheme.replace('http', name)}://{host}{path.rstrip('/')}"
+                text = text.replace(f"{name}://{own}", there)
+            response.text = text
+        return response
+
+    return guard
+
+
+def _forwarded(headers: Mapping[str, str], host: str) -> list[str]:
+    """Return the scheme, host and path under which the browser sees the page."""
+    given = {"X-Forwarded-Proto": "http", "X-Forwarded-Host": host, "X-Ingress-Path": ""}
+    given |= {name: headers[name] for name in FORWARDED if name in headers}
+    for name, form in FORWARDED.items():
+        if not form.fullmatch(given[name]):
+            raise web.HTTPBadRequest(text=f"{name} is malformed\n")
+    return [*given.values()]
+
+
 def _command(words: Sequence[str]) -> str:
     """Return the command line without what is about serving."""
     found, skip = [], False
     for word in words:
         if skip or word == "--serve":
             skip = False
-        elif word == "--port":
+        elif word in WITH_VALUE:
             skip = True
-        elif not word.startswith("--port="):
+        elif word.partition("=")[0] not in WITH_VALUE:
             found.append(word)
     return shlex.join(found)

@@ -127,6 +127,11 @@ def _add_tui(commands: "Commands") -> None:
     tui.add_argument(
         "--port", type=_port, default=8_086, metavar="N", help="port of --serve (8086)"
     )
+    tui.add_argument(
+        "--behind",
+        metavar="ADDRESS",
+        help="with --serve: answer only this proxy, which knows its users; there is no token",
+    )
     tui.set_defaults(command=_tui)
 
 
@@ -295,7 +300,7 @@ def _tui(options: argparse.Namespace) -> int:
     from gateway.cli.tui import serve, tui
 
     if options.serve:
-        return serve(options.port)
+        return serve(options.port, options.behind)
     url = options.url or default_url(options.username)
     login = options.username, options.password_file, options.ca_file
     own = {"cert": options.cert, "key": options.key}

@@ -26,10 +26,13 @@ def tui(
     return int(application.run(url, *login, record, replay, cert=cert, key=key))
 
 
-def serve(port: int) -> int:
-    """Show the terminal UI of this command line in browsers until it is stopped; return 0."""
+def serve(port: int, behind: str | None) -> int:
+    """Show the terminal UI of this command line in browsers until it is stopped; return 0.
+
+    `behind` is the address of a proxy: only that is answered.
+    """
     server = _needs("tui.serve", ("textual_serve", "aiohttp"), "tui-serve", "--serve")
-    return int(server.run(sys.argv, port))
+    return int(server.run(sys.argv, port, behind))
 
 
 def _needs(module: str, packages: tuple[str, ...], extra: str, what: str) -> ModuleType:
