@@ -9,7 +9,7 @@ from gateway.bridges.readings.registry import quantity_name
 from gateway.settings.checks import boolean, number
 from gateway.settings.declaration import key, tables
 
-__all__ = ["BridgeSettings", "bridge_name", "instance", "key", "quantity", "tables"]
+__all__ = ["LISTED", "BridgeSettings", "bridge_name", "instance", "key", "quantity", "tables"]
 
 BRIDGE_NAME = re.compile(r"[^/+#\x00-\x1f\x7f]{1,64}")
 
@@ -34,6 +34,13 @@ def instance(value: object) -> str:
             f"1 to {NAME_MAX} bytes without /, + and #, and not {' or '.join(INSTANCES_RESERVED)}"
         )
     return name
+
+
+LISTED = (
+    "your own nodes, such as `Acurite-*`, where a preset's program receives everybody's devices; "
+    "Home Assistant replaces and removes the others first"
+)
+"""The meaning of the key `listed`."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

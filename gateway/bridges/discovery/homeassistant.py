@@ -34,8 +34,11 @@ NODES_MAX = 1_000
 STRANGERS_MAX = 200
 """The part of them that is received by radio and not configured; others replace them when full."""
 
-STRANGER_FORGET = 3_600
+STRANGER_FORGET = 86_400
 """Seconds of silence after which such a node is removed."""
+
+STRANGER_REPLACE = 3_600
+"""Seconds of silence after which another one replaces it, where they are too many."""
 
 WAITING_MAX = 10_000
 """Values queued for Home Assistant; the oldest is dropped when full, and counted."""
@@ -342,16 +345,18 @@ class HomeAssistant:
     def _has_capacity(self, *, stranger: bool) -> bool:
         """Return whether one more can be announced.
 
-        An unconfigured device is replaced by a configured one.
+        An unconfigured device is replaced by a configured one, and after an hour of silence by any.
         """
         strangers = [name for name, node in self._nodes.items() if node.announced.stranger]
-        if stranger and len(strangers) >= STRANGERS_MAX:
-            return False
-        if len(self._nodes) < NODES_MAX:
+        has_capacity = len(self._nodes) < NODES_MAX
+        if has_capacity and not (stranger and len(strangers) >= STRANGERS_MAX):
             return True
-        if stranger or not strangers:
+        oldest = min(strangers, key=lambda name: self._nodes[name].received, default=None)
+        if oldest is None:
             return False
-        self.forget(min(strangers, key=lambda name: self._nodes[name].received))
+        if stranger and self._now - self._nodes[oldest].received < STRANGER_REPLACE:
+            return False
+        self.forget(oldest)
         return True
 
     def _on_birth(self, message: Message) -> ReasonCode:

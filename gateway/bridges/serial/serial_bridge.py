@@ -108,8 +108,8 @@ class SerialBridge:
         decoder = DECODERS.get(self._settings.format)
         if decoder is not None:
             return TelegramIntake(self._node, self._host, decoder, instance)
-        is_timed = self._settings.preset is None  # programs print the time of their own zone
-        return LineIntake(self._node, self._host, self._parser(), instance, is_timed=is_timed)
+        program = None if self._settings.preset is None else self._settings.listed
+        return LineIntake(self._node, self._host, self._parser(), instance, listed=program)
 
     def _parser(self) -> Parse:
         settings = self._settings
@@ -224,17 +224,24 @@ class LineIntake:
     """Handles the lines of a port.
 
     `node` and `instance` apply to lines without these, or name the fields they are made of.
+    `listed` are the nodes of a program that receives everybody's devices, None for other lines.
     """
 
     def __init__(
-        self, node: str, host: Host, parse: Parse, instance: str = "", *, is_timed: bool = True
+        self,
+        node: str,
+        host: Host,
+        parse: Parse,
+        instance: str = "",
+        *,
+        listed: tuple[str, ...] | None = None,
     ) -> None:
         self._node = NameTemplate(node)
         self._instance = NameTemplate(instance)
         self._describing = self._node.fields | self._instance.fields
         self._host = host
         self._parse = parse
-        self._is_timed = is_timed
+        self._listed = listed
         self._decoder = LineDecoder(host.count)
         self._minute = 0.0
         self._text_lines = 0
@@ -262,7 +269,9 @@ class LineIntake:
             )
             return
         self._host.count("lines")
-        self._publish(sample if self._is_timed else replace(sample, time=None))
+        if self._listed is not None:  # a program that prints the time of its own zone
+            sample = replace(sample, time=None)
+        self._publish(sample)
 
     def _publish(self, sample: Sample) -> None:
         own = self._node.fill(sample.fields)
@@ -270,6 +279,8 @@ class LineIntake:
         if not node:
             self._host.publisher.reject("a line that names no node")
             return
+        if self._listed is not None:
+            self._host.receive_by_radio(node, self._listed)
         instance = sample.instance or self._instance.fill(sample.fields)
         if sample.reading is not None:
             quantity, value, unit = sample.reading

@@ -8,9 +8,9 @@ from gateway.bridges.readings.reading_map import ReadingMap
 from gateway.bridges.serial.port import PARITIES, Line
 from gateway.bridges.serial.regex_lines import check_pattern
 from gateway.bridges.serial.remote_port import SCHEME, check_url
-from gateway.bridges.settings import BridgeSettings, key
+from gateway.bridges.settings import LISTED, BridgeSettings, key
 from gateway.bridges.topics.presets import PRESETS
-from gateway.settings.checks import one_of, text, whole_number
+from gateway.settings.checks import one_of, text, texts, whole_number
 
 TELEGRAMS = ("vedirect", "dsmr", "d0", "sml")
 """Formats whose telegrams have checks."""
@@ -100,6 +100,7 @@ class SerialSettings(BridgeSettings):
         "[topics](#other-programs-topics)",
         None,
     )
+    listed: tuple[str, ...] = key(texts, LISTED, ())
     columns: tuple[str, ...] = key(
         columns, "names of the columns of `csv`; without them a header names them", ()
     )

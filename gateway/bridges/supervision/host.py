@@ -1,9 +1,10 @@
 """The gateway's interface to one bridge: it publishes readings and figures, receives messages."""
 
 import logging
-from collections import Counter
-from collections.abc import Callable, Mapping
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 
 from gateway.bridges.readings.reading import (
     Reading,
@@ -26,6 +27,9 @@ TROUBLES_MAX = 256
 LINES_MAX = 5
 """Lines of one kind that are logged an hour; further ones are counted, and the next line says how
 many they were."""
+
+UNLISTED_MAX = 500
+"""Unlisted nodes that are remembered; the oldest is forgotten for a further one."""
 
 HOUR = 3_600.0
 """Seconds."""
@@ -74,6 +78,8 @@ class Host:
         """When the bridge last received something, monotonic seconds."""
         self.counted: Counter[str] = Counter()
         """The bridge's counters, by the names of its kind."""
+        self._unlisted: OrderedDict[str, None] = OrderedDict()
+        """Nodes received by radio that are not listed, the oldest first."""
         self._ends: list[Callable[[], None]] = []
         self._troubles: dict[str, str] = {}
         self._lines: dict[str, Lines] = {}
@@ -189,6 +195,18 @@ class Host:
             label = own
             self.services.series_labels.remember(topic, source, label)
         return label
+
+    def receive_by_radio(self, node: str, listed: Iterable[str]) -> None:
+        """Note a node that may be somebody else's unless a pattern lists it."""
+        strangers = self.services.strangers
+        if any(fnmatchcase(node, each) for each in listed):
+            strangers.discard(node)
+            return
+        strangers.add(node)
+        self._unlisted[node] = None
+        self._unlisted.move_to_end(node)
+        if len(self._unlisted) > UNLISTED_MAX:
+            strangers.discard(self._unlisted.popitem(last=False)[0])
 
     def send(self, topic: str, payload: bytes, *, qos: int = 1, retain: bool = False) -> ReasonCode:
         """Publish any message; a code of 0x80 or above is a rejection."""

@@ -20,6 +20,8 @@ class Preset:
     instance: str = ""
     within: str = ""
     time: str = ""
+    by_radio: bool = False
+    """Whether it also receives the devices of other people."""
 
     def reading_map(self, own: ReadingMap) -> ReadingMap:
         """Return a configured map with the preset's names beside its own."""
@@ -246,6 +248,7 @@ PRESETS = {
             ),
         },
         node="{model}-{channel}-{id}",
+        by_radio=True,
     ),
     "openmqttgateway": Preset(
         (
@@ -281,6 +284,7 @@ PRESETS = {
             ),
         },
         node="{id}",
+        by_radio=True,
     ),
     "esphome": Preset(
         ("{node}/sensor/{quantity}/state", "{node}/binary_sensor/{quantity}/state"),

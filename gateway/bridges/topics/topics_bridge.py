@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from gateway.bridges.kind import BridgeKind
-from gateway.bridges.settings import BridgeSettings
+from gateway.bridges.settings import LISTED, BridgeSettings
 from gateway.bridges.supervision.host import Host
 from gateway.bridges.topics.mapping import (
     Mapping,
@@ -14,8 +14,10 @@ from gateway.bridges.topics.mapping import (
     TopicPattern,
     republished_patterns,
 )
+from gateway.bridges.topics.presets import NO_PRESET, PRESETS
 from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode
+from gateway.settings.checks import texts
 from gateway.settings.declaration import key
 
 WAITING_MAX = 1_000
@@ -30,6 +32,7 @@ class TopicsSettings(BridgeSettings, MappingSettings):
     """Which topics are read."""
 
     topics: tuple[str, ...] = key(republished_patterns, MappingSettings.TOPICS, ())
+    listed: tuple[str, ...] = key(texts, LISTED, ())
 
 
 class TopicsBridge:
@@ -38,6 +41,8 @@ class TopicsBridge:
     def __init__(self, settings: TopicsSettings, host: Host) -> None:
         self._host = host
         self._mapping = Mapping(settings)
+        self._by_radio = PRESETS.get(settings.preset or "", NO_PRESET).by_radio
+        self._listed = settings.listed
         host.map = self._mapping.map
         self._waiting: deque[tuple[TopicPattern, Message]] = deque()
         self._arrived = asyncio.Event()
@@ -74,6 +79,8 @@ class TopicsBridge:
         elif not named.node:
             self._host.publisher.reject(f"a message on {message.topic} that names no node")
         else:
+            if self._by_radio:
+                self._host.receive_by_radio(named.node, self._listed)
             self._host.read_fields(
                 named.node,
                 named.fields,

@@ -430,7 +430,16 @@ def test_strangers_are_bounded_make_room_and_are_forgotten(
     gateway.strangers.clear()
     again = started(gateway)
     hear(gateway, "sensors/s2/temperature", 21, "°C")  # it is listed now
+    gateway.strangers.add("s9")
+    hear(gateway, "sensors/s9/temperature", 20, "°C")
+    again.check()
+    assert "s9" not in announced()
     clock.step(3_600)
+    hear(gateway, "sensors/s9/temperature", 20, "°C")
+    again.check()
+    assert announced() == ["a", "b", "c", "s2", "s9"], "it has the place of one that is silent"
+    hear(gateway, "sensors/s2/temperature", 20, "°C")
+    clock.step(86_400)
     again.check()
     assert announced() == ["a", "b", "c", "s2"], "a stranger is one after a restart, too"
     again.forget("a")

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from gateway.bridges.supervision.host import UNLISTED_MAX
 from gateway.bridges.topics.topics_bridge import TopicsBridge, TopicsSettings
 from tests.support.disk.storage import until
 from tests.support.nodes.bridges import Gateway
@@ -108,6 +109,19 @@ async def test_two_topics_of_one_series_are_apart() -> None:
         ("sensors/x/power", 1),
         ("sensors/x/power/status-em:0", 2),
     ] * 2
+
+
+async def test_devices_of_neighbours_are_strangers_unless_they_are_listed() -> None:
+    gateway = Gateway.make()
+    settings = TopicsSettings(preset="rtl_433", listed=("Acurite-*",))
+    others = ({"model": "Toyota", "id": number, "temperature_C": 20} for number in range(600))
+    messages: list[tuple[str, object]] = [
+        ("rtl_433/pi/events", each) for each in ({"model": "Acurite-7"}, *others)
+    ]
+    await read(gateway, settings, messages)
+    assert len(gateway.strangers) == UNLISTED_MAX
+    assert "Toyota-599" in gateway.strangers
+    assert not [each for each in gateway.strangers if each.startswith("Acurite")]
 
 
 def test_a_topic_without_a_node_needs_one_made_of_fields() -> None:
