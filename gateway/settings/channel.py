@@ -91,6 +91,16 @@ class ChannelSettings:
         "topic for a message after its last attempt; without it the message is dropped",
         None,
     )
+    maximum_age: float = key(
+        duration(0, 10 * 366 * 86_400),
+        "seconds that a message may wait, as with a Message Expiry Interval; 0 for any time",
+        0.0,
+    )
+    dead_letter_expired: bool = key(
+        boolean,
+        "messages that have waited too long go to `dead_letter_topic`, too, and are not dropped",
+        default=False,
+    )
     maximum_consumers: int = key(
         whole_number(1, 100_000),
         "consumers; one more gets 0x97",
@@ -109,7 +119,10 @@ class ChannelSettings:
 
     def mistakes(self, given: frozenset[str]) -> Iterator[Mistake]:  # noqa: ARG002 - a shape
         """Yield conflicts."""
-        if self.dead_letter_topic is not None and not self.max_attempts:
+        if self.dead_letter_expired and self.dead_letter_topic is None:
+            yield "dead_letter_expired", True, "only together with dead_letter_topic"
+        letters = self.max_attempts or self.dead_letter_expired
+        if self.dead_letter_topic is not None and not letters:
             yield "dead_letter_topic", self.dead_letter_topic, "none while max_attempts is 0"
         if self.minimum_message_size > self.maximum_message_size:
             most = self.maximum_message_size

@@ -176,6 +176,12 @@ MISTAKES: list[tuple[str, str, object, str]] = [
         "none while max_attempts is 0",
     ),
     (
+        "[[channel]]\nname = 'a'\nfilter = 'a'\ndead_letter_expired = true",
+        "channel[0].dead_letter_expired",
+        True,
+        "only together with dead_letter_topic",
+    ),
+    (
         "[[channel]]\nname = 'a'\nfilter = 'a'\nmax_attempts = 1\ndead_letter_topic = 'd/#'",
         "channel[0].dead_letter_topic",
         "d/#",

@@ -271,6 +271,16 @@ class Channel(Session):
             self.alarm.set(math.nextafter(now, math.inf))
         self.page_in()
 
+    def drop_expired(self, now: float) -> int:
+        """Expire what has waited too long at a monotonic second; return how many messages."""
+        removed = self.queue.remove_expired(now)
+        for span in removed:
+            self._dispatcher.expire(span, 0)
+        expired = sum(span.count for span in removed) + self._dispatcher.expire_first(now)
+        if expired:
+            self.page_in()
+        return expired
+
     def offer_again(self) -> None:
         """Offer messages again that no consumer could get: a consumer or its rights are new."""
         if self.waiting.returned.held_messages:

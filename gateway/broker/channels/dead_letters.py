@@ -18,6 +18,9 @@ from gateway.settings.channel import ChannelSettings
 logger = logging.getLogger(__name__)
 
 
+AGAIN_SECONDS = 1.0
+"""Seconds until a refused letter is tried again."""
+
 _NAMES = ("topic", "channel", "attempt")
 
 
@@ -77,13 +80,15 @@ class DeadLetters:
         self._letters.clear()
 
     def send(self, instant: Instant) -> None:
-        """Publish all of them; a refused one goes to a consumer once more."""
+        """Publish all of them; a refused one goes to a consumer once more, later."""
         letters, self._letters = self._letters, []
         for letter in letters:
             if self._bury(letter, instant):
                 self._channel.journal.done(letter.span, letter.span.first, letter.span.count)
             else:
-                self._waiting.returned.put(Offer(letter.span, max(letter.attempts - 1, 0), None))
+                again = Offer(letter.span, max(letter.attempts - 1, 0), None)
+                self._waiting.returned.put(again, instant.monotonic + AGAIN_SECONDS)
+                self._alarm.set(instant.monotonic + AGAIN_SECONDS)
 
     def _bury(self, letter: Offer, instant: Instant) -> bool:
         settings, figures = self.settings, self._figures
@@ -103,6 +108,7 @@ class DeadLetters:
             *zip(_NAMES, (message.topic, settings.share_name, str(letter.attempts)), strict=True),
         )
         message.topic, message.retain = settings.dead_letter_topic, False
+        message.message_expiry = None  # it may have passed, or pass before anybody looks
         if self._publish(message, instant) >= FAILURE:
             return False
         figures.dead_lettered += 1

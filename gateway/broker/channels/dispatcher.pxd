@@ -30,6 +30,8 @@ cdef class Dispatcher:
     @cython.locals(waiting=Waiting, figures=ChannelFigures, offer=Offer, span=Span,
                    count=Py_ssize_t)
     cpdef bint dispatch_next(self, double now) except -1
+    @cython.locals(publication=Publication, age=double)
+    cdef bint _has_expired(self, Span span, double now) except -1
     cdef Py_ssize_t _capacity(
         self, Span span, Py_ssize_t first, Py_ssize_t most, member) except -1
     cdef _give_up(self, Span span)

@@ -86,10 +86,9 @@ class Dispatcher:
         if offer is None:
             return False
         span = offer.span
-        if span.publication.expired(now):
-            figures.expired += span.count
+        if self._has_expired(span, now):
             self._channel.counters.add("publish/messages/expired", span.count)
-            self._give_up(waiting.pop(span.count))
+            self.expire(waiting.pop(span.count), offer.attempts)
             return True
         if self.settings.is_last(offer.attempts):
             self._dead_letters.add(Offer(waiting.pop(1), offer.attempts, None))
@@ -121,6 +120,29 @@ class Dispatcher:
         if not min(span.qos, member.qos):
             return most
         return session_of(member).inflight.capacity(span.publication, first, most)
+
+    def _has_expired(self, span: Span, now: float) -> bool:
+        publication, age = span.publication, self.settings.maximum_age
+        return publication.expired(now) or 0 < age <= now - publication.arrived
+
+    def expire(self, span: Span, attempts: int) -> None:
+        """Drop messages that have waited too long, or make dead letters of them."""
+        self._figures.expired += span.count
+        if not self.settings.dead_letter_expired:
+            self._give_up(span)
+            return
+        for number in range(span.first, span.first + span.count):
+            self._dead_letters.add(Offer(span.part(number, 1), attempts, None))
+
+    def expire_first(self, now: float) -> int:
+        """Expire what has waited too long, from the front on; return how many messages."""
+        waiting, expired = self._waiting, 0
+        while (offer := waiting.any()) is not None and self._has_expired(offer.span, now):
+            count = offer.span.count
+            span = offer.span if waiting.returned.remove(offer.span) else waiting.queue.pop(count)
+            self.expire(span, offer.attempts)
+            expired += count
+        return expired
 
     def _give_up(self, span: Span) -> None:
         self._channel.journal.done(span, span.first, span.count)

@@ -54,6 +54,8 @@ def test_a_dead_letter_that_is_refused_is_tried_again() -> None:
     client = consumer(harness, "a")
     publish(harness, "x")
     harness.pass_time(TIMEOUT)
+    assert channel_of(harness).in_flight == 0
+    harness.pass_time(1)
     client.take()
     assert channel_of(harness).in_flight == 1
     harness.session("full").queue.maximum_messages = 10
