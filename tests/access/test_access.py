@@ -20,6 +20,7 @@ from gateway.access.topics import LOG
 from gateway.mqtt.topics import topic_matches
 from tests.support.naive.acl import CLIENTS, USERS, Who, allows, random_acl, random_topic
 from tests.support.naive.matcher import matches
+from tests.support.table import table
 
 BOTH = READ | WRITE
 UPLINK = "$CONTROL/tidegate/uplink"
@@ -285,7 +286,7 @@ pattern write dev/%c/up
 """
 
 
-@pytest.mark.parametrize(
+@table(
     ("mount_point", "username", "acl", "topic", "expected"),
     [
         ("dev/", None, None, "dev/x", BOTH),

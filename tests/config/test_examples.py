@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.configurations import Load
+from tests.support.table import table
 
 ROOT = Path(__file__).parents[2]
 
@@ -31,6 +32,6 @@ def test_there_are_examples() -> None:
     assert len(EXAMPLES) >= 10
 
 
-@pytest.mark.parametrize("text", EXAMPLES)
+@table("text", EXAMPLES)
 def test_an_example_is_a_configuration(read: Load, text: str) -> None:
     read(text)

@@ -2,6 +2,7 @@ import pytest
 
 from gateway.config.errors import ConfigurationError
 from tests.support.configurations import URL, Load
+from tests.support.table import table
 
 BAD_URLS = [
     "",
@@ -30,7 +31,7 @@ BAD_URLS = [
 ]
 
 
-@pytest.mark.parametrize("url", BAD_URLS)
+@table("url", BAD_URLS)
 def test_an_address_of_the_fleet_that_is_none(read: Load, url: str) -> None:
     with pytest.raises(ConfigurationError) as raised:
         read(f'[uplink]\nurl = "{url}"')

@@ -7,6 +7,7 @@ import pytest
 from gateway.config.errors import ConfigurationError
 from gateway.config.load import load
 from gateway.settings.listener import ListenerSettings
+from tests.support.table import table
 
 ROOT = Path(__file__).parents[2]
 
@@ -140,7 +141,7 @@ MISTAKES = [
 ]
 
 
-@pytest.mark.parametrize(("text", "key", "value", "allowed"), MISTAKES)
+@table(("text", "key", "value", "allowed"), MISTAKES)
 def test_a_mistake_names_key_value_and_what_is_allowed(
     read: Read, text: str, key: str, value: object, allowed: str
 ) -> None:

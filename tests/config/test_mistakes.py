@@ -6,6 +6,7 @@ import pytest
 
 from gateway.config.errors import ConfigurationError
 from tests.support.configurations import URL, Load
+from tests.support.table import table
 
 AT = "url = 'mqtt://a'"
 BEGINNING = "the beginning of a topic, without wildcards and not with $"
@@ -311,7 +312,7 @@ MISTAKES: list[tuple[str, str, object, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("text", "key", "value", "allowed"), MISTAKES)
+@table(("text", "key", "value", "allowed"), MISTAKES)
 def test_a_mistake_names_file_key_value_and_what_is_allowed(
     read: Load, tmp_path: Path, text: str, key: str, value: object, allowed: str
 ) -> None:

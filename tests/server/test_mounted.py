@@ -46,6 +46,7 @@ from tests.support.frames import next_frame
 from tests.support.processes.certificates import Authority, Pair
 from tests.support.processes.server import HOST, Server
 from tests.support.raw_client import RawClient
+from tests.support.table import table
 from tests.support.websockets import frame, request
 
 VERSIONS = [MQTT_3_1, MQTT_3_1_1, MQTT_5]
@@ -95,9 +96,9 @@ def _packets(data: bytes, version: int) -> list[Packet]:
     return packets
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("qos", [0, 1, 2])
-@pytest.mark.parametrize(("topic", "whole"), TOPICS)
+@table("version", VERSIONS)
+@table("qos", [0, 1, 2])
+@table(("topic", "whole"), TOPICS)
 def test_topics_of_messages(version: int, qos: int, topic: str, whole: str) -> None:
     message = Publish(topic, b"payload", qos, packet_id=7 if qos else 0)
     data = encode(message, version)
@@ -109,8 +110,8 @@ def test_topics_of_messages(version: int, qos: int, topic: str, whole: str) -> N
         assert _mount(version).remove(expected) == expected
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize(("topic_filter", "whole"), FILTERS)
+@table("version", VERSIONS)
+@table(("topic_filter", "whole"), FILTERS)
 def test_topic_filters(version: int, topic_filter: str, whole: str) -> None:
     properties = Properties(user_properties=(("a", "b"),)) if version == MQTT_5 else Properties()
     requests = [SubscriptionRequest(each, 1) for each in ("q", topic_filter)]

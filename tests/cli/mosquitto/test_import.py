@@ -13,6 +13,7 @@ from gateway.errors import TidegateError
 from tests.support.ports import free_port
 from tests.support.processes.certificates import Authority
 from tests.support.processes.gateway_process import GatewayProcess
+from tests.support.table import table
 
 FILES = Path(__file__).with_name("files")
 NAMES = sorted(each.name for each in FILES.glob("*.conf"))
@@ -207,7 +208,7 @@ def test_no_line_is_dropped_silently(tmp_path: Path, option: str) -> None:
     assert not any("not known" in why for _, why, _ in conversion.unconverted)
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "said"),
     [
         ("topic # sideways\n", "topic PATTERN [out|in|both"),

@@ -15,6 +15,7 @@ from pipeline.records import reasons
 from pipeline.records.record import read_record
 from pipeline.tables.columns import QUARANTINE, RECORD, arrow_schema
 from tests.support.disk.landing_files import EPOCH, TIME
+from tests.support.table import table
 
 ROW: dict[str, Any] = {
     "gateway_id": "barn", "epoch": EPOCH, "stream": "main", "seq": 1, "time": TIME,
@@ -91,7 +92,7 @@ FOREIGN: dict[str, list[Any]] = {
 """Values whose type is that of another column; each was taken for the record's by a cast."""
 
 
-@pytest.mark.parametrize(("name", "value"), [(n, v) for n, each in FOREIGN.items() for v in each])
+@table(("name", "value"), [(n, v) for n, each in FOREIGN.items() for v in each])
 def test_a_column_of_another_type_is_refused(tmp_path: Path, name: str, value: object) -> None:
     path = tmp_path / "a.parquet"
     pq.write_table(pa.Table.from_pylist([ROW | {name: value}]), path)

@@ -13,6 +13,7 @@ from gateway.config.errors import ConfigurationError
 from gateway.server.passwords.file import MAXIMUM_BYTES, load
 from gateway.server.passwords.hashing import hash_password
 from tests.support.requirements import find_program
+from tests.support.table import table
 
 # Both were written by mosquitto_passwd 2.0.11 for the password "pässw:ord".
 PASSWORD = "pässw:ord".encode()
@@ -131,7 +132,7 @@ BAD_LINES = [
 ]
 
 
-@pytest.mark.parametrize("line", BAD_LINES, ids=lambda line: line[:30])
+@table("line", BAD_LINES, ids=lambda line: line[:30])
 def test_a_bad_line_is_named_without_its_password(path: Path, line: str) -> None:
     path.write_text(f"good:{SHA512}\n{line}\n")
     with pytest.raises(ConfigurationError) as raised:

@@ -5,6 +5,7 @@ from contextlib import closing
 import pytest
 
 from gateway.storage.history.reader import register_where_functions
+from tests.support.table import table
 
 
 @pytest.fixture
@@ -14,7 +15,7 @@ def connection() -> Iterator[sqlite3.Connection]:
         yield connection
 
 
-@pytest.mark.parametrize(
+@table(
     ("call", "value"),
     [
         ("where_number('12')", 12),
