@@ -130,3 +130,4 @@ def test_the_example_is_a_table(tmp_path: Path, spark: "SparkSession") -> None:
     queries = read_queries(EXAMPLE)
     gold.make(lambda: spark, tables, ["2025-11-21"], FILES.empty_table(), queries=queries)
     assert not delta.read(tables / "consumption").num_rows
+    assert not delta.read(tables / "places").num_rows
