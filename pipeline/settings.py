@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -18,6 +18,14 @@ MASTER_VARIABLE = "TIDEGATE_SPARK_MASTER"
 BATCH_BYTES = 256 * 1024 * 1024
 BATCH_FILES = 10_000
 _URL = re.compile("[A-Za-z][A-Za-z0-9+.-]+:/")
+
+
+Watch = Callable[[str, int, int], None]
+"""Takes the name of a step, how much of it is done, and the whole."""
+
+
+def unwatched(_step: str, _done: int, _whole: int) -> None:
+    """Show nobody how far a step is."""
 
 
 class BatchSize(NamedTuple):

@@ -16,6 +16,7 @@ from pipeline.collect.message import read_message
 from pipeline.errors import PipelineError
 from pipeline.printable import printable
 from pipeline.records.record import Values
+from pipeline.settings import Watch, unwatched
 
 ANSWER_SECONDS = 60.0
 """How long a gateway may be silent until it counts as one that does not answer."""
@@ -70,7 +71,7 @@ class Recall:
         broker: Broker,
         wanted: Iterable[Wanted],
         say: Callable[[str], None],
-        watch: Callable[[str, int, int], None] = lambda _step, _done, _whole: None,
+        watch: Watch = unwatched,
     ) -> None:
         self._broker = broker
         self._say = say

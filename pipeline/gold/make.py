@@ -24,6 +24,7 @@ from pipeline.gold.readings import READINGS
 from pipeline.gold.tasks import Job, SilverFile, run
 from pipeline.gold.windows import LENGTHS, LOCAL, Windows
 from pipeline.records.declared import NOTHING, Declared
+from pipeline.settings import Watch, unwatched
 from pipeline.tables import delta, on_disk, staging
 from pipeline.tables.columns import QUARANTINE, SILVER, Columns, arrow_schema
 from pipeline.tables.quarantined import COLUMNS, marks_of, quarantined
@@ -95,13 +96,14 @@ def make(
     assets: pa.Table | None = None,
     queries: Mapping[str, str] | None = None,
     declared: Declared = NOTHING,
+    watch: Watch = unwatched,
 ) -> datetime | None:
     """Make the rows of these dates anew, each table in one step; `files` is `State.files`.
 
     What holds from a date into others is made there, too, up to `now`. `made` is when that was
     last done; returns when it was done now. With `assets` days by local time are made, too, and
     tables of one's own by `queries` (gold.queries). `declared` says what is expected of readings,
-    and the kinds of quantities.
+    and the kinds of quantities. `watch` gets how many dates have their readings.
     """
     touched = {date.fromisoformat(day) for day in dates if day}
     if not touched:
@@ -120,11 +122,14 @@ def make(
     days = carried.reached(wanted, before, heard, made, last)
     further = 1
     every = set(wanted)
+    done = 0
     while days:
         every |= expected.around(days, -1, 1) if assets is not None else days
         ends = {end for _, end in carried.runs(days) if end < last}
         changed: set[date] = set()
         for portion in silver.portions(sorted(days)):
+            watch("gold", done, max(len(every), done + len(portion)))
+            done += len(portion)
             changed |= _make_readings(silver, portion, ends.intersection(portion), heard, now)
             if assets is not None:
                 _make_local(silver, portion, heard, now, assets)
@@ -132,6 +137,7 @@ def make(
         further *= 2
     for table, query in (queries or {}).items():
         make_own(spark, root, table, query, every)
+    watch("gold", done, done)
     return now
 
 

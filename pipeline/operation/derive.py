@@ -31,6 +31,7 @@ def derive(
     from pipeline.ledger import make as ledger_tables
 
     if state.compared < state.last or not state.compared:
+        how.watch("ledger", 0, 1)
         commits = since(state, state.compared)
         corrected = _corrected(settings, state, session, commits)
         touched = _streams(commits)
@@ -40,6 +41,7 @@ def derive(
         state.compared = state.last
         state.corrected = tuple(sorted(corrected.union(state.corrected)))
         note_derived(settings.checkpoints, state)
+        how.watch("ledger", 1, 1)
     if how.gold:
         gold_tables.create(settings.tables)
         dates = _dates(settings, state)
@@ -60,6 +62,7 @@ def derive(
             assets=how.assets,
             queries=how.queries,
             declared=how.declared,
+            watch=how.watch,
         )
         state.golden, state.corrected = state.last, ()
         note_derived(settings.checkpoints, state)

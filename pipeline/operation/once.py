@@ -17,7 +17,7 @@ from pipeline.operation.full_disk import ERRORS, full_disk
 from pipeline.operation.runs import note_run
 from pipeline.operation.spark_errors import cause
 from pipeline.records.declared import NOTHING, Declared
-from pipeline.settings import Settings
+from pipeline.settings import Settings, Watch, unwatched
 from pipeline.tables import delta, joined, on_disk, staging, state
 from pipeline.tables.damage import Doubled, damaged, doubled, last_of
 from pipeline.tables.lock import locked
@@ -70,7 +70,7 @@ class How:
     """Which payloads are readings, and what is expected of them."""
     stopping: Callable[[], bool] = lambda: False
     """Asked between batches: whether the run shall end with what it has committed."""
-    watch: Callable[[str, int, int], None] = lambda _step, _done, _whole: None
+    watch: Watch = unwatched
     """Told what is going on, and how much of it is done."""
 
 
@@ -163,9 +163,7 @@ def _derive(
     settings: Settings, committed: State, session: "Callable[[], SparkSession]", how: How
 ) -> None:
     if _is_behind(committed, how) and not how.stopping():
-        how.watch("ledger and gold" if how.gold else "ledger", 0, 1)
         derive(settings, committed, session, how)
-        how.watch("ledger and gold" if how.gold else "ledger", 1, 1)
 
 
 def _forget(settings: Settings, committed: State, plan: Plan) -> None:

@@ -1,18 +1,17 @@
 """What a run is doing, as bars on a terminal."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
-Watch = Callable[[str, int, int], None]
-"""Takes the name of a step, how much of it is done, and the whole."""
+from pipeline.settings import Watch, unwatched
 
 
 @contextmanager
 def bars() -> Iterator[Watch]:
     """Show the reported steps while this lasts, if stderr is a terminal; they vanish then."""
     if not sys.stderr.isatty():
-        yield lambda _step, _done, _whole: None
+        yield unwatched
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn

@@ -77,9 +77,7 @@ def reprocess(
             how.watch("messages", 0, 1)
             done = _replace(settings, open_session(), committed, chosen, how.declared.mapping)
             how.watch("messages", 1, 1)
-            how.watch("ledger and gold", 0, 1)
             derive(settings, committed, open_session, how)
-            how.watch("ledger and gold", 1, 1)
     return done
 
 
