@@ -42,9 +42,6 @@ KINDS = (
     "order",
     "reload",
 )
-QUEUE_COLUMNS = (
-    *("kind", "name", "state", "depth", "inflight", "bytes", "oldest", "in", "out", "empty in"),
-)
 TOPIC_SORTS = ("topic", "rate", "silent_seconds", "count", "bytes")
 QUEUES = ("uplink", "channel", "delayed", "session")
 LEVELS = "debug, info, warning or error, until the next start or reload"

@@ -263,6 +263,7 @@ class ClientTransport:
         connection, monotonic = client.connection, now.monotonic
         self.active = False
         try:
+            # written messages make space for queued ones, until the kernel's buffer is full
             while not self._paused:
                 session, buffered = client.session, connection.output.buffered
                 data = connection.data_to_send(committed, monotonic)
@@ -290,7 +291,7 @@ class ClientTransport:
                 ):
                     break
                 session.pump(monotonic)
-                if not connection.touched:
+                if not connection.touched:  # the window is full, or nothing may be sent yet
                     break
             session = client.session
             if (

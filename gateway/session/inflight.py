@@ -81,7 +81,7 @@ class Inflight:
         # free identifiers are nearly always next to each other: acknowledgements come in order
         while packet_id in spans:
             packet_id = packet_id + 1 if packet_id < _MAXIMUM_PACKET_ID else 1
-        self._next = packet_id
+        self._next = packet_id  # `add` uses it without another search
         return 1 if most == 1 else self._capacity_for_several(publication, first, most)
 
     def _capacity_for_several(self, publication: Publication, first: int, most: int) -> int:
@@ -173,6 +173,7 @@ class Inflight:
     def _make_up_for_withheld(self) -> None:
         if not self.withheld:
             self.withheld = NONE_WITHHELD
+        # this connection was not sent them: they use none of its Receive Maximum
         self.limit = min(self._maximum + len(self.withheld), _MAXIMUM_PACKET_ID)
 
     def withhold(self, readable: Callable[[int, Span], bool]) -> int:

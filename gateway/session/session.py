@@ -354,6 +354,7 @@ class Session:
         the shared subscription that chose this session, if any. Sent messages may be held for
         others, as the `policy` of the subscription or of the session's class says.
         """
+        # not split: every message to every receiver comes here, and a call would cost as much again
         if policy is None:
             policy = self.delivery.policy
         connection = None if self.unchecked else self.clear_connection()

@@ -84,6 +84,7 @@ def forward(
     `reserved` messages, which must be stored before their acknowledgement; others go to every
     destination that can accept them.
     """
+    # not split: every message comes here, and tests/test_ways.py bounds the calls on its way
     count = publication.packets.count - first
     if admission.special:
         return _forward_special(state, publication, first, admission, instant)

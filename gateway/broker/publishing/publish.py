@@ -233,6 +233,7 @@ def _publish(
     The answer is sent after the commit of their rows (ARCHITECTURE.md, "The turn"), or once no row
     is needed, unless their durability class promises nothing.
     """
+    # not split, for the same reason as `forward`
     qos = publication.qos
     refusal, access = admission.refusal, session.granted
     checks_rights = refusal is None and (admission.guarded or access.restricted)

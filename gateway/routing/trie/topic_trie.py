@@ -85,8 +85,9 @@ class TopicTrie:
         met = 0
         wild = not topic.startswith("$")
         for level in topic.encode().split(b"/"):
+            # level by level: its text is found once, however many nodes were reached
             above, nodes = nodes, []
-            number = self._levels.find(level)
+            number = self._levels.find(level)  # 0: no filter has it, only wildcards match
             for node in above:
                 children = table.children(node)
                 if children & _HAS_REST and wild:
@@ -133,7 +134,7 @@ class TopicTrie:
             if not below:
                 # every node counts as one use of its level
                 if number:
-                    self._levels.use_again(number)
+                    self._levels.use_again(number)  # or its text would go with another filter
                 else:
                     number = self._levels.add(level)
                 below = self._nodes.grow(node, number)

@@ -104,6 +104,7 @@ class GroupCommit:
         """After a batch is closed, measure how fast its rows arrived once publishers could send."""
         if self._batch == self._writer.batch:
             self._closed = asyncio.get_running_loop().time()
+            # until the commit, publishers waited for their answers: that time says nothing
             gap = max(0.0, self._last - self._committed) / self._rows
             self._quiet = min(QUIET_SECONDS, QUIET_GAPS * gap)
 
@@ -269,6 +270,7 @@ class OutboxWrites:
                     drains = True
                 elif live.delay < wait:
                     soon |= live.uplink
+        # if one uplink will not acknowledge in time, the row must be written for it anyway
         if soon == row.uplinks:
             if barrier is not None and self._pending is not None:
                 row.barrier = barrier
@@ -282,7 +284,7 @@ class OutboxWrites:
             is_batched = barrier is None and commit_within is not None
             row.awaits_commit = is_batched and row.message.qos > 0
         if takers:
-            self._reader.hold(row)
+            self._reader.hold(row)  # a read of it returns this object, which its sender changes
         for live in takers:
             live.sender.send(row)
 

@@ -261,6 +261,7 @@ class RuleSet:
         for check in self.before_numbers:
             check(message)
         message.work_left = EVALUATION  # for the rules of all streams
+        # first all verdicts: a full outbox must leave no number used and no rule's memory changed
         verdicts, rows = [], []
         for stream, rules in self._matching(topic_filters):
             verdict = Verdict(stream, rules, message)
@@ -278,6 +279,7 @@ class RuleSet:
         commit_within = message.commit_within
         barrier = None if commit_within is None else message.barrier
         if self.brought_up and message.retain:
+            # it was retained before this one, and would replace it at the fleet
             self.brought_up.supersede(message.topic)
         self.numbers = numbers = []
         for verdict in verdicts:
@@ -362,6 +364,7 @@ class RuleSet:
 
     def _number(self, message: Message, verdict: Verdict) -> Numbered:
         stream = verdict.stream
+        # filtered messages get a number, too: the ledger explains every gap
         number = self._last[stream] = self._last[stream] + 1
         results = []
         for active, result in verdict.evaluated:
