@@ -115,8 +115,6 @@ class ModbusBridge:
 
             self._filter = self._filter_of(RtuFraming(FramerRTU.compute_CRC))
         client = make_client(self._settings, self._filter)
-        # a dead device is no reason to close the connection
-        client.set_max_no_responses(1_000_000_000)
         try:
             connected = await client.connect()
         except (OSError, termios.error) as failure:  # such as a parity that the adapter lacks
@@ -366,6 +364,12 @@ class ModbusBridge:
 
 def make_client(settings: ModbusSettings, answer_filter: AnswerFilter | None = None) -> "Client":
     """Return a pymodbus client that asks once and connects once."""
+    client = _make_client(settings, answer_filter)
+    client.set_max_no_responses(1_000_000_000)  # a dead device is no reason to close the connection
+    return client
+
+
+def _make_client(settings: ModbusSettings, answer_filter: AnswerFilter | None) -> "Client":
     from pymodbus import FramerType
     from pymodbus.client import AsyncModbusSerialClient, AsyncModbusTcpClient
 

@@ -184,7 +184,7 @@ class ReadingMap:
             return None
         quantity, unit = meaning(name)
         of_registry = instance_of(quantity)
-        if of_registry is None:
+        if of_registry is None and unit is None:
             quantity = path
         if (leaf.listed and of_registry is None) or _is_no_event(of_registry, value):
             return None

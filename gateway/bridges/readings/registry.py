@@ -443,7 +443,8 @@ def meaning(name: str) -> tuple[str, str | None]:
     """Return the quantity that a name means, and its unit if the name contains one.
 
     `temp_c`, `tempC` and `Temperature (°C)` contain their unit, `humidity` has only one, and `temp`
-    leaves it open. An instance stays: `temp_2` is `temperature_2`. An unknown name is unchanged.
+    leaves it open. An instance stays: `temp_2` is `temperature_2`. An unknown name is unchanged,
+    except that it loses a known unit in brackets.
     """
     quantity = quantity_name(name)
     if quantity in QUANTITIES:
@@ -457,7 +458,11 @@ def meaning(name: str) -> tuple[str, str | None]:
             return "voltage", "V" if len(word) == 1 else "mV"
     quantity = _with_instance(name)
     known = instance_of(quantity)
-    return (name, None) if known is None else (quantity, OWN_UNITS.get(known.name))
+    if known is not None:
+        return quantity, OWN_UNITS.get(known.name)
+    bracketed = BRACKETED.fullmatch(name)
+    unit = known_unit(bracketed[2]) if bracketed is not None else None
+    return (name, None) if bracketed is None or unit is None else (bracketed[1], unit)
 
 
 @lru_cache(MEANINGS_MAX)

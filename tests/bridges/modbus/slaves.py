@@ -26,6 +26,8 @@ class Slave:
     """What it sends on TCP before an answer, made of the question's header and body."""
     number: int | None = None
     """The transaction number of its answers on TCP, if it is not the question's."""
+    unit: int | None = None
+    """The only identifier that it answers to on TCP, None for any."""
     asked: list[tuple[int, int]] = field(default_factory=list)
 
     def answer(self, body: bytes) -> bytes:
@@ -53,6 +55,8 @@ async def tcp_slave(slave: Slave) -> AsyncIterator[str]:
             while True:
                 head = await reader.readexactly(7)
                 body = await reader.readexactly(int.from_bytes(head[4:6], "big") - 1)
+                if slave.unit not in (None, head[6]):
+                    continue
                 answer = slave.answer(body)
                 if not answer and slave.closes:
                     break

@@ -114,6 +114,13 @@ async def test_a_device_on_a_network_that_answers_to_every_identifier_is_one() -
     assert settings_of([bus, register]).registers[0].quantity == "register_0"
 
 
+async def test_a_device_on_a_network_that_answers_to_one_identifier() -> None:
+    meter = Meter(floats=SDM120, unit=3)
+    async with tcp_slave(meter) as place:
+        found = await scan_buses(ScanOptions(lambda _: None, (place,), 0.05))
+    assert found[1].values == {"map": "sdm120", "device": 3}
+
+
 async def test_what_does_not_answer_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scan, "LINES", ((9_600, "none"),))
     line = RtuLine(lambda _request: None)

@@ -66,6 +66,8 @@ MEANINGS = [
     ("temp", "temperature", None),
     ("temp_c", "temperature", "°C"),
     ("temp_degC", "temperature", "°C"),
+    ("Außen [°C]", "Außen", "°C"),
+    ("Zone (2)", "Zone (2)", None),
     ("pressure_kPa", "pressure", "kPa"),
     ("energy_mWh", "energy", "mWh"),
     ("CarbonDioxide", "carbon_dioxide", "ppm"),
