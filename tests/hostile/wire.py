@@ -3,32 +3,8 @@
 import socket
 import struct
 
+from tests.conformance.support.wire import behind_length, packet, text
 from tests.support.waiting import SECONDS
-
-PINGREQ = b"\xc0\x00"
-
-
-def remaining_length(value: int) -> bytes:
-    data = bytearray()
-    while True:
-        value, byte = value >> 7, value & 0x7F
-        data.append(byte | 0x80 if value else byte)
-        if not value:
-            return bytes(data)
-
-
-def text(value: str | bytes) -> bytes:
-    data = value.encode() if isinstance(value, str) else value
-    return struct.pack(">H", len(data)) + data
-
-
-def packet(first_byte: int, body: bytes) -> bytes:
-    return bytes((first_byte,)) + remaining_length(len(body)) + body
-
-
-def properties(block: bytes) -> bytes:
-    return remaining_length(len(block)) + block
-
 
 CLEAN_START, WILL = 0x02, 0x0E
 """Flags of CONNECT; the will is sent at QoS 1."""
@@ -43,7 +19,7 @@ def connect(
 ) -> bytes:
     flags |= 0 if will is None else WILL
     head = text("MQTT") + bytes((version, flags)) + struct.pack(">H", 600)
-    head += (properties(block) if version == 5 else b"") + text(client_id)
+    head += (behind_length(block) if version == 5 else b"") + text(client_id)
     return packet(0x10, head + (b"" if will is None else text(will[0]) + text(will[1])))
 
 
@@ -54,12 +30,8 @@ def subscribe(
     qos: int = 0,
     block: bytes = b"",
 ) -> bytes:
-    body = struct.pack(">H", packet_id) + (properties(block) if version == 5 else b"")
+    body = struct.pack(">H", packet_id) + (behind_length(block) if version == 5 else b"")
     return packet(0x82, body + b"".join(text(each) + bytes((qos,)) for each in filters))
-
-
-def user_property(name: str, value: str) -> bytes:
-    return b"\x26" + text(name) + text(value)
 
 
 def unsubscribe(filters: list[str], packet_id: int = 2) -> bytes:
@@ -67,13 +39,13 @@ def unsubscribe(filters: list[str], packet_id: int = 2) -> bytes:
 
 
 def publish(topic: str, payload: bytes, retain: bool = False, block: bytes | None = None) -> bytes:
-    extra = b"" if block is None else properties(block)
+    extra = b"" if block is None else behind_length(block)
     return packet(0x30 | retain, text(topic) + extra + payload)
 
 
 def publish_numbered(topic: str, payload: bytes, packet_id: int, block: bytes) -> bytes:
     """Return a PUBLISH at QoS 1 in MQTT 5."""
-    head = text(topic) + struct.pack(">H", packet_id) + properties(block)
+    head = text(topic) + struct.pack(">H", packet_id) + behind_length(block)
     return packet(0x32, head + payload)
 
 

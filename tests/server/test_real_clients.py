@@ -16,6 +16,8 @@ from tests.support.processes.certificates import Authority, Pair
 from tests.support.processes.server import HOST
 from tests.support.raw_client import SECONDS
 
+V311, V5 = MQTTProtocolVersion.MQTTv311, MQTTProtocolVersion.MQTTv5
+
 
 @pytest.fixture
 async def place(
@@ -37,8 +39,9 @@ def address(place: Place, authority: Authority) -> list[str]:
 
 @pytest.mark.uncovered
 @pytest.mark.mosquitto_clients
-@pytest.mark.parametrize("place", ["tcp", "tls", "unix"], indirect=True)
-@pytest.mark.parametrize("version", ["31", "311", "5"])
+@pytest.mark.parametrize(
+    ("place", "version"), [("tcp", "31"), ("tls", "311"), ("unix", "5")], indirect=["place"]
+)
 async def test_mosquitto_s_clients(place: Place, authority: Authority, version: str) -> None:
     where = [*address(place, authority), "-V", version, "-q", "2", "-t", "a/b"]
     subscriber = await asyncio.create_subprocess_exec(
@@ -56,8 +59,11 @@ async def test_mosquitto_s_clients(place: Place, authority: Authority, version: 
 
 
 @pytest.mark.uncovered
-@pytest.mark.parametrize("place", ["tcp", "tls", "websocket", "wss", "unix"], indirect=True)
-@pytest.mark.parametrize("version", [MQTTProtocolVersion.MQTTv311, MQTTProtocolVersion.MQTTv5])
+@pytest.mark.parametrize(
+    ("place", "version"),
+    [("tcp", V311), ("tls", V5), ("websocket", V311), ("wss", V5), ("unix", V5)],
+    indirect=["place"],
+)
 async def test_paho(place: Place, authority: Authority, version: MQTTProtocolVersion) -> None:
     done = await asyncio.to_thread(converse, place, authority, version)
     # in any order: a client has a message of QoS 2 later than what was sent behind it

@@ -138,21 +138,6 @@ def test_a_will(subscribe: Subscribe, topic: str, version: str) -> None:
     assert watcher.message() == f"{topic}/will 0 0 gone"
 
 
-def test_many_lines(subscribe: Subscribe, gateway: GatewayProcess, topic: str) -> None:
-    subscriber = subscribe("-t", f"{topic}/#", "-q", "1")
-    program = find_program("mosquitto_pub")
-    assert program is not None
-    subprocess.run(
-        [program, "-p", str(gateway.port), "-t", f"{topic}/a", "-q", "1", "-l"],
-        input="".join(f"{number}\n" for number in range(1_000)),
-        text=True,
-        timeout=SECONDS,
-        check=True,
-    )
-    payloads = [subscriber.message().rpartition(" ")[2] for _ in range(1_000)]
-    assert payloads == [str(number) for number in range(1_000)]
-
-
 def test_where(subscribe: Subscribe, publish: PublishOnce, topic: str) -> None:
     subscriber = subscribe(
         *("-V", "mqttv5", "-t", f"{topic}/+"),

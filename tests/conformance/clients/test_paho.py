@@ -112,14 +112,6 @@ def test_a_thousand_messages_in_order(start: Start, topic: str) -> None:
     assert [int(message.payload) for message in receiver.receive(1_000)] == list(range(1_000))
 
 
-def test_a_large_message(start: Start, topic: str) -> None:
-    program = start(topic)
-    program.subscribe(topic, 1)
-    payload = bytes(range(256)) * 4_096
-    program.publish(topic, payload, 1)
-    assert program.receive()[0].payload == payload
-
-
 def test_a_retained_message(start: Start, topic: str) -> None:
     start(f"{topic}-p").publish(f"{topic}/a", b"kept", 1, retain=True)
     receiver = start(f"{topic}-r")
@@ -150,18 +142,6 @@ def test_a_session_that_lasts(start: Start, topic: str) -> None:
         publisher.publish(f"{topic}/a", b"%d" % number, 1)
     second = start(topic, lasting=True)
     assert [message.payload for message in second.receive(5)] == [b"0", b"1", b"2", b"3", b"4"]
-
-
-def test_unsubscribe(start: Start, topic: str) -> None:
-    program = start(topic)
-    for level in ("a", "b"):
-        program.subscribe(f"{topic}/{level}", 0)
-    program.client.on_unsubscribe = lambda *_: program.events.put(("unsubscribe", None))
-    program.client.unsubscribe(f"{topic}/a")
-    program.happened("unsubscribe")
-    for level in ("a", "b"):
-        program.publish(f"{topic}/{level}", level.encode(), 1)
-    assert program.receive()[0].payload == b"b"
 
 
 def test_properties_and_options_of_mqtt_5(gateway: GatewayProcess, topic: str) -> None:

@@ -3,16 +3,9 @@
 import os
 import time
 
+from tests.conformance.support.wire import PINGREQ, packet, user_property
 from tests.hostile.scene import Attack, Scene, publish_at_qos_1
-from tests.hostile.wire import (
-    PINGREQ,
-    connect,
-    packet,
-    publish,
-    publish_numbered,
-    subscribe,
-    user_property,
-)
+from tests.hostile.wire import connect, publish, publish_numbered, subscribe
 
 
 def readers_that_do_not_read(scene: Scene) -> None:

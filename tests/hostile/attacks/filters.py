@@ -1,7 +1,8 @@
 """Expressions and members that each message asks."""
 
+from tests.conformance.support.wire import PINGREQ, user_property
 from tests.hostile.scene import Attack, Scene
-from tests.hostile.wire import PINGREQ, connect, publish, subscribe, user_property
+from tests.hostile.wire import connect, publish, subscribe
 
 BOMBS = (
     "payload LIKE '" + "%a" * 40 + "%b'",

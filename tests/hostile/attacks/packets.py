@@ -7,17 +7,9 @@ import ssl
 import struct
 import time
 
+from tests.conformance.support.wire import PINGREQ, packet, text
 from tests.hostile.scene import Attack, Scene
-from tests.hostile.wire import (
-    PINGREQ,
-    Attacker,
-    connect,
-    packet,
-    publish,
-    subscribe,
-    text,
-    unsubscribe,
-)
+from tests.hostile.wire import Attacker, connect, publish, subscribe, unsubscribe
 
 USER_PROPERTY = b"\x26\0\0\0\0"
 """The smallest."""

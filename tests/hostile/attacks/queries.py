@@ -1,7 +1,8 @@
 """Questions to the gateway itself: far too many, far too long, and of those who may not ask."""
 
+from tests.conformance.support.wire import text
 from tests.hostile.scene import Attack, Scene
-from tests.hostile.wire import Attacker, publish_numbered, subscribe, text
+from tests.hostile.wire import Attacker, publish_numbered, subscribe
 
 PUBACK = 0x40
 

@@ -2,8 +2,9 @@
 
 import time
 
+from tests.conformance.support.wire import PINGREQ, packet, text
 from tests.hostile.scene import Attack, Scene
-from tests.hostile.wire import PINGREQ, packet, publish, subscribe, text
+from tests.hostile.wire import publish, subscribe
 
 
 def retained_again_and_again(scene: Scene) -> None:

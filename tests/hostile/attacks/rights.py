@@ -1,7 +1,8 @@
 """Access rules that change while very many clients are under them."""
 
+from tests.conformance.support.wire import PINGREQ
 from tests.hostile.scene import Attack, Scene, publish_at_qos_1
-from tests.hostile.wire import PINGREQ, Attacker, connect, publish, subscribe
+from tests.hostile.wire import Attacker, connect, publish, subscribe
 
 SHARED_TOPIC = "shared"
 """What the rules of `rules` let everybody do something with."""
