@@ -10,7 +10,6 @@ from gateway.app.parts import Core
 from gateway.app.uplink.down import open_down
 from gateway.broker.store import StoresNothing
 from gateway.mqtt.packets import Publish
-from gateway.settings.broker import BrokerSettings
 from gateway.settings.uplink import DownSettings
 from gateway.storage.state.down_seen import DownSeen
 from gateway.uplink import down as down_module
@@ -60,18 +59,4 @@ async def test_a_message_without_room_goes_to_the_others_unless_the_disk_is_full
     await until(lambda: acknowledged == [1, 2])
     assert _topics(subscriber) == ["x", "y"]
     assert "'all/y' came down and waits: there is no space for another retained" in (caplog.text)
-    await store.close()
-
-
-async def test_a_topic_beyond_the_bounds_of_clients_is_dropped_and_said(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    store, harness = await open_store(tmp_path), Harness(BrokerSettings(maximum_topic_levels=3))
-    down, subscriber = _down(harness, store), harness.connect("s")
-    subscriber.subscribe("#", 0)
-    for topic in ("all/a/b/c/d", "all/a/b/c"):
-        down.receive(Publish(topic, b"1"), lambda: None, resumed=False)
-    assert _topics(subscriber) == ["a/b/c"]
-    assert "'all/a/b/c/d' came down and was refused here: TOPIC_NAME_INVALID" in caplog.text
-    assert store.counters.count("tidegate/uplink/down_dropped") == 1
     await store.close()
