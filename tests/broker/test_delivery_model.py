@@ -4,14 +4,7 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from gateway.mqtt.packets import (
-    Disconnect,
-    PingReq,
-    PingResp,
-    PubAck,
-    Publish,
-    Subscribe,
-)
+from gateway.mqtt.packets import Disconnect, PingReq, PingResp, PubAck, Publish, Subscribe
 from gateway.mqtt.properties import Properties
 from gateway.settings.broker import BrokerSettings
 from gateway.settings.delivery import DeliveryClassSettings, DeliverySettings

@@ -3,14 +3,7 @@
 import pytest
 
 from gateway.mqtt.codec.packet_codec import encode
-from gateway.mqtt.packets import (
-    MQTT_5,
-    Connect,
-    Disconnect,
-    PingReq,
-    PingResp,
-    Publish,
-)
+from gateway.mqtt.packets import MQTT_5, Connect, Disconnect, PingReq, PingResp, Publish
 from gateway.mqtt.reason_codes import ReasonCode
 from tests.support.broker.broker_harness import Harness
 

@@ -4,14 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from gateway.mqtt.packets import (
-    ConnAck,
-    Connect,
-    Disconnect,
-    Publish,
-    Will,
-    message_size,
-)
+from gateway.mqtt.packets import ConnAck, Connect, Disconnect, Publish, Will, message_size
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from tests.support.broker.broker_harness import UNSHARED, Harness

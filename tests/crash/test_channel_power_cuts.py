@@ -13,14 +13,7 @@ import pytest
 from crashtest.client import PATIENCE, Client
 from crashtest.numbers import name_in, payload_of
 from gateway.config.load import load
-from gateway.mqtt.packets import (
-    Connect,
-    Packet,
-    PubAck,
-    Publish,
-    Subscribe,
-    SubscriptionRequest,
-)
+from gateway.mqtt.packets import Connect, Packet, PubAck, Publish, Subscribe, SubscriptionRequest
 from gateway.mqtt.properties import Properties
 from tests.crash.conftest import LONG, MakeGateway
 from tests.support.disk.disk_recorder import Operation, operations, recorder

@@ -2,10 +2,7 @@
 
 from pathlib import Path
 
-from gateway.mqtt.packets import (
-    PubAck,
-    Publish,
-)
+from gateway.mqtt.packets import PubAck, Publish
 from gateway.mqtt.properties import Properties
 from tests.support.processes.gateway_process import GatewayProcess
 from tests.support.raw_client import Clients, RawClient

@@ -1,12 +1,6 @@
 import pytest
 
-from gateway.mqtt.delivery_policy import (
-    EACH,
-    OF_CLASS,
-    DeliveryPolicy,
-    PolicyError,
-    read_policy,
-)
+from gateway.mqtt.delivery_policy import EACH, OF_CLASS, DeliveryPolicy, PolicyError, read_policy
 
 READ = {
     "each": (1, 1, 0.0),

@@ -2,13 +2,7 @@ import pytest
 
 from gateway.clock import Clock
 from gateway.mqtt.packets import PubAck, Publish
-from gateway.telemetry.sys_topics import (
-    LOAD_INTERVAL,
-    LOADS,
-    MINUTES,
-    OTHER_LOADS,
-    BrokerFigures,
-)
+from gateway.telemetry.sys_topics import LOAD_INTERVAL, LOADS, MINUTES, OTHER_LOADS, BrokerFigures
 from tests.support.broker.broker_harness import Harness
 from tests.support.broker.durable_broker import DurableHarness
 

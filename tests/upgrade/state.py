@@ -11,15 +11,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from gateway.mqtt.packets import (
-    Disconnect,
-    PubAck,
-    PubComp,
-    Publish,
-    PubRec,
-    PubRel,
-    Will,
-)
+from gateway.mqtt.packets import Disconnect, PubAck, PubComp, Publish, PubRec, PubRel, Will
 from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from tests.support.disk.storage import until

@@ -15,18 +15,9 @@ from gateway.settings.when_full import WhenFull
 from gateway.storage.history.history import EVER, History, HistoryRecall, Window
 from gateway.storage.history.row import HistoryRow, Numbered
 from gateway.storage.outbox.bounds import OutboxSettings, Retention, StreamSettings
-from gateway.storage.outbox.row import (
-    OutboxRow,
-    Outcome,
-)
+from gateway.storage.outbox.row import OutboxRow, Outcome
 from gateway.uplink.lanes import Lanes
-from gateway.uplink.recall import (
-    MAX_REQUEST_BYTES,
-    Recall,
-    RecallError,
-    Report,
-    parse_request,
-)
+from gateway.uplink.recall import MAX_REQUEST_BYTES, Recall, RecallError, Report, parse_request
 from tests.support.disk.storage import Store, bounded, open_store, outbox_row, until
 from tests.support.fleet.uplinks import folder_files, running, uplink_settings
 from tests.support.table import table

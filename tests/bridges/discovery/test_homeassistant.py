@@ -10,11 +10,7 @@ import pytest
 
 from gateway.bridges.discovery import homeassistant
 from gateway.bridges.discovery.device_payload import RECENT_UNITS, SERIES_MAX, component_of, slug
-from gateway.bridges.discovery.homeassistant import (
-    HELD_MAX,
-    HomeAssistant,
-    HomeAssistantSettings,
-)
+from gateway.bridges.discovery.homeassistant import HELD_MAX, HomeAssistant, HomeAssistantSettings
 from gateway.bridges.readings.registry import QUANTITIES
 from gateway.bridges.supervision.control import BUTTON, SWITCH, Control
 from gateway.mqtt.reason_codes import ReasonCode

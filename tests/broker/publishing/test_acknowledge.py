@@ -3,15 +3,7 @@ from functools import partial
 
 import pytest
 
-from gateway.mqtt.packets import (
-    Disconnect,
-    Packet,
-    PubAck,
-    PubComp,
-    Publish,
-    PubRec,
-    PubRel,
-)
+from gateway.mqtt.packets import Disconnect, Packet, PubAck, PubComp, Publish, PubRec, PubRel
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.settings.broker import BrokerSettings
 from gateway.settings.storage import DurabilityRule

@@ -2,11 +2,7 @@ import pytest
 
 from gateway.access.topics import MAXIMUM_DELAY, delay_of
 from gateway.broker import own_names
-from gateway.broker.publishing.delays import (
-    AT_ONCE,
-    MAXIMUM_MESSAGES,
-    PAUSE,
-)
+from gateway.broker.publishing.delays import AT_ONCE, MAXIMUM_MESSAGES, PAUSE
 from gateway.mqtt.packets import ConnAck, Connect, Disconnect, PubAck, Publish, PubRec
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode

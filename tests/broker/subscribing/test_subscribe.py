@@ -1,11 +1,6 @@
 from dataclasses import replace
 
-from gateway.mqtt.packets import (
-    MQTT_3_1_1,
-    Publish,
-    Subscribe,
-    Unsubscribe,
-)
+from gateway.mqtt.packets import MQTT_3_1_1, Publish, Subscribe, Unsubscribe
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.settings.broker import BrokerSettings
 from tests.support.broker.broker_harness import UNSHARED, Harness

@@ -11,12 +11,7 @@ import pytest
 from gateway.errors import StartError
 from gateway.storage.engine.damage import DamagedError
 from gateway.storage.engine.migrations import migrate as module
-from gateway.storage.engine.migrations.migrate import (
-    check_schema,
-    differences,
-    migrate,
-    migrations,
-)
+from gateway.storage.engine.migrations.migrate import check_schema, differences, migrate, migrations
 
 RELEASED = {
     "0001_first.sql": "de7ae8e444f6d64abdb8f1ce1e3b2614e7030b6884b8e60cb955a53c10aebde8",

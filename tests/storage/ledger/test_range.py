@@ -15,9 +15,7 @@ from gateway.storage.ledger.range import (
     merged,
     parse_reason,
 )
-from gateway.storage.outbox.row import (
-    Outcome,
-)
+from gateway.storage.outbox.row import Outcome
 from tests.support.table import table
 
 

@@ -10,10 +10,7 @@ import pytest
 import gateway.storage.outbox.reader as reader_module
 from gateway.storage.engine.database import FILE_NAME, JOURNAL_SIZE_LIMIT
 from gateway.storage.outbox.bounds import OutboxSettings, StreamSettings
-from gateway.storage.outbox.row import (
-    Outcome,
-    row_size,
-)
+from gateway.storage.outbox.row import Outcome, row_size
 from tests.support.disk.storage import Store, bounded, open_store, outbox_row, until
 
 

@@ -15,11 +15,7 @@ import gateway.storage.outbox.bounds as totals_module
 from gateway.settings.outbox import Mode
 from gateway.settings.when_full import WhenFull
 from gateway.storage.outbox.bounds import OutboxSettings, Retention, StreamSettings
-from gateway.storage.outbox.row import (
-    OutboxRow,
-    Outcome,
-    row_size,
-)
+from gateway.storage.outbox.row import OutboxRow, Outcome, row_size
 from tests.support.disk.storage import crash_image, open_store, outbox_row
 
 PRIORITIES = {"low": 1, "main": 5, "high": 9}

@@ -5,10 +5,7 @@ from pathlib import Path
 import pytest
 
 import gateway.storage.outbox.rejected as rejected_module
-from gateway.storage.outbox.row import (
-    Outcome,
-    row_size,
-)
+from gateway.storage.outbox.row import Outcome, row_size
 from tests.support.disk.storage import Store, open_store, outbox_row
 
 ALL = "SELECT id, code, rejected_at, stream, seq, payload FROM rejected ORDER BY id"

@@ -11,12 +11,7 @@ from gateway.mqtt.message import Message
 from gateway.storage.engine.database import FILE_NAME
 from gateway.storage.engine.message_columns import message_values
 from gateway.storage.outbox.bounds import OutboxSettings, StreamSettings
-from gateway.storage.outbox.row import (
-    OutboxRow,
-    from_columns,
-    row_size,
-    to_columns,
-)
+from gateway.storage.outbox.row import OutboxRow, from_columns, row_size, to_columns
 from tests.support.disk.storage import open_store, outbox_row
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"))

@@ -8,10 +8,7 @@ import pytest
 
 from gateway.storage.ledger.ledger import Ledger
 from gateway.storage.ledger.starts import Starts
-from gateway.storage.outbox.row import (
-    OutboxRow,
-    Outcome,
-)
+from gateway.storage.outbox.row import OutboxRow, Outcome
 from gateway.storage.outbox.uplinks import UplinkBits
 from tests.support.disk.storage import Store, open_store, outbox_row
 

@@ -12,14 +12,7 @@ from crashtest.participant import until
 from crashtest.publisher import Publisher
 from crashtest.receiver import Receiver
 from crashtest.records import Records
-from gateway.mqtt.packets import (
-    Connect,
-    PingReq,
-    PingResp,
-    Publish,
-    Subscribe,
-    SubscriptionRequest,
-)
+from gateway.mqtt.packets import Connect, PingReq, PingResp, Publish, Subscribe, SubscriptionRequest
 from tests.support.processes import fork_server
 from tests.support.processes.gateway_process import COMMAND
 

@@ -32,13 +32,7 @@ from tests.support.fleet.scripted_fleet import (
     numbers_of,
     take,
 )
-from tests.support.fleet.uplinks import (
-    add_rows,
-    connected,
-    make_uplink,
-    running,
-    uplink_settings,
-)
+from tests.support.fleet.uplinks import add_rows, connected, make_uplink, running, uplink_settings
 
 MESSAGES = 12
 HURRY = (

@@ -22,13 +22,7 @@ from gateway.mqtt.output import Barrier
 from gateway.uplink.landing.file import whole_records
 from gateway.uplink.uplink import Uplink
 from tests.crash.conftest import LONG
-from tests.support.disk.failing_calls import (
-    BY_DESCRIPTOR,
-    BY_PATH,
-    ERRORS,
-    SHORT,
-    FailingCalls,
-)
+from tests.support.disk.failing_calls import BY_DESCRIPTOR, BY_PATH, ERRORS, SHORT, FailingCalls
 from tests.support.disk.storage import Store, open_store, outbox_row, until
 from tests.support.fleet.reconnecting import reconnect_after
 from tests.support.fleet.uplinks import add_rows, connected, running, uplink_settings
