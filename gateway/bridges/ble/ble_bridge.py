@@ -41,9 +41,9 @@ encrypted packets would be accepted again."""
 AGAIN = 4.0
 """Seconds within which the same bytes are the same event, as for BTHome's packet numbers."""
 
-MISSES_MAX = 3
-"""Unknown advertisements of a device, after which those of the same shape are not tried again: each
-try takes some 20 µs for each parser."""
+MISSES_MAX = 100
+"""Unknown advertisements of a device in a row, after which only one in so many of the same shape is
+tried: each try takes some 20 µs for each parser."""
 
 SHAPES_MAX = 16
 """Shapes of a device's advertisements for which these are counted."""
@@ -248,7 +248,7 @@ class BleBridge:
         """Return the values, None where there are none; the reason is counted."""
         misses = received.misses.get(advertisement.shape, 0)
         found = None
-        if misses < MISSES_MAX:
+        if misses < MISSES_MAX or misses % MISSES_MAX == 0:
             try:
                 found = decode(received.decoders, advertisement)
             except UndecodableError as failure:
@@ -256,6 +256,7 @@ class BleBridge:
                 self._show_trouble(advertisement.address, failure.counter)
                 return None
         if found is not None:
+            received.misses.pop(advertisement.shape, None)
             self._show_trouble(advertisement.address, "")
             return found
         if misses or len(received.misses) < SHAPES_MAX:

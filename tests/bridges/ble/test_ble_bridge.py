@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.bridges.ble import ble_bridge, scan
-from gateway.bridges.ble.ble_bridge import KIND, BleBridge, StallSteps
+from gateway.bridges.ble.ble_bridge import KIND, MISSES_MAX, BleBridge, StallSteps
 from gateway.bridges.ble.ble_settings import BleDevice, BleSettings
 from gateway.bridges.ble.decoders import Advertisement
 from gateway.bridges.supervision.supervisor import Supervisor
@@ -222,6 +222,26 @@ def heard(data: bytes, time: float, rssi: int = -60, address: str = ADDRESS) -> 
 
 def bridge(gateway: Gateway, **options: Any) -> BleBridge:
     return BleBridge(BleSettings(**options), gateway.host("ble", "hci0"))
+
+
+def test_packets_that_no_parser_knows_are_tried_less_and_less(gateway: Gateway) -> None:
+    tried: list[int] = []
+
+    class Parser:
+        def decode(self, advertisement: Advertisement) -> list[tuple[str, int]] | None:
+            tried.append(advertisement.rssi)
+            return [("battery", 80)] if advertisement.rssi == -1 else None
+
+    ours = bridge(gateway, interval=0)
+    ours._decoders._make = [lambda _: Parser()]
+    for place in range(3 * MISSES_MAX):
+        ours.on_advertisement(heard(bytes([place % 256]), float(place)))
+    assert len(tried) == MISSES_MAX + 2
+    assert gateway.figure("ble/not_decoded") == 3 * MISSES_MAX
+    ours.on_advertisement(heard(b"", 999.0, rssi=-1))
+    ours.on_advertisement(heard(b"x", 1000.0))
+    assert len(tried) == MISSES_MAX + 4, "one that is known begins again"
+    assert gateway.figure("ble/readings") == 1
 
 
 PLAIN = bthome(1)[1:]
