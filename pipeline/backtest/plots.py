@@ -12,7 +12,7 @@ HEIGHT = 380
 """Of a plot, in pixels."""
 ALL, SENT, RAW, KEPT, WORST = "#c8cdd3", "#2b6cb0", "#9aa3ad", "#c05621", "#9b2c2c"
 MARKED = 300
-"""Readings that are drawn as points, too; of more the line alone."""
+"""Readings that are drawn as points, too; of more only the line."""
 
 
 def script() -> str:

@@ -142,8 +142,8 @@ class _Readings:
         wrong = number & ~possible
         if each.unit is not None and wrong.any():
             units = self.rows["unit"].take(integers(np.flatnonzero(wrong))).to_pylist()
-            told = [f"{name or 'no unit'} instead of {unit}" for name in units]
-            yield "unit", np.flatnonzero(wrong), told
+            details = [f"{name or 'no unit'} instead of {unit}" for name in units]
+            yield "unit", np.flatnonzero(wrong), details
         known = number & possible
         out = np.zeros(len(value), bool)
         for limit, words, beyond in (
@@ -153,7 +153,7 @@ class _Readings:
             if limit is not None:
                 places = np.flatnonzero(known & beyond)
                 out[places] = True
-                yield "range", places, _told(value[places], f"{words} {limit:g} {unit}")
+                yield "range", places, _beyond(value[places], f"{words} {limit:g} {unit}")
         if each.rate is not None:
             yield from self._fast(value, known & ~out, each.rate, unit)
         if each.stuck is not None:
@@ -203,7 +203,7 @@ class _Readings:
         yield "stuck", places[long], details
 
 
-def _told(values: Array, words: str) -> list[str]:
+def _beyond(values: Array, words: str) -> list[str]:
     return [f"{value:g} is {words}".rstrip() for value in values]
 
 
