@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from pipeline.batches.silver import decoded
 from pipeline.landing.landing_file import Row, read_landing_file
 from pipeline.landing.landing_parquet import read_landing_parquet
-from pipeline.records.declared import FleetMapping
+from pipeline.records.declarations import FleetMapping
 from pipeline.records.payloads import Payloads
 from pipeline.tables import cycles
 from pipeline.tables.arrow_batches import record_batches

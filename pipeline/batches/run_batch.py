@@ -20,7 +20,7 @@ from pipeline.batches.silver import DECODED, conflicts, firsts, silver
 from pipeline.batches.told import note_told
 from pipeline.clock.known import corrections_for
 from pipeline.landing.listing import kind
-from pipeline.records.declared import FleetMapping
+from pipeline.records.declarations import FleetMapping
 from pipeline.settings import Settings
 from pipeline.tables import delta, islands, on_disk, staging
 from pipeline.tables.columns import BRONZE, KEY, SILVER, arrow_schema, first_parts

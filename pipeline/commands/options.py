@@ -101,13 +101,18 @@ def how_of(options: argparse.Namespace) -> "How":
     from pipeline.gold.assets import read_assets
     from pipeline.gold.queries import read_queries
     from pipeline.operation.once import How
-    from pipeline.records.declared import NOTHING, read_declared
+    from pipeline.records.declared import NOTHING
 
+    declared = NOTHING
+    if options.readings is not None:
+        from pipeline.records.declarations import read_declared
+
+        declared = read_declared(options.readings)
     return How(
         gold=not options.no_gold,
         assets=None if options.assets is None else read_assets(options.assets),
         queries={} if options.gold_sql is None else read_queries(options.gold_sql),
-        declared=NOTHING if options.readings is None else read_declared(options.readings),
+        declared=declared,
     )
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import date, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -16,10 +17,13 @@ from pipeline.gold.kinds import BAD, DAY_MS
 from pipeline.gold.readings import NEEDED, SENSOR, ordered
 from pipeline.gold.tasks import Bucket, Job
 from pipeline.gold.units import Units
-from pipeline.records.declared import QUARANTINE, Declared, Expectation
+from pipeline.records.declared import QUARANTINE, Declared
 from pipeline.tables.arrays import Array, coded, integers, numbers, runs, spread, strings, valid
 from pipeline.tables.columns import KEY, Columns, arrow_schema
 from pipeline.tables.task_files import TaskFiles
+
+if TYPE_CHECKING:
+    from pipeline.records.declarations import Expectation
 
 TABLE = "unexpected"
 UNEXPECTED: Columns = (
@@ -48,7 +52,7 @@ DAY = timedelta(days=1)
 _SCHEMA = arrow_schema(UNEXPECTED[:-1])
 
 
-def lookback(expectations: Iterable[Expectation]) -> int:
+def lookback(expectations: "Iterable[Expectation]") -> int:
     """Return how many days before a day decide about its readings."""
     days = [0]
     for each in expectations:
@@ -70,7 +74,7 @@ class Unexpected(Job):
 
     columns = (*NEEDED, "part")
     keys = SENSOR
-    expectations: tuple[Expectation, ...]
+    expectations: "tuple[Expectation, ...]"
     dates: tuple[date, ...]
 
     def write(self, rows: pa.Table, bucket: Bucket, out: TaskFiles) -> None:
@@ -86,7 +90,7 @@ class Unexpected(Job):
                 out.add(f"{TABLE}/date={date_}", batch)
 
 
-def unexpected(rows: pa.Table, expectations: Sequence[Expectation]) -> Iterator[pa.Table]:
+def unexpected(rows: pa.Table, expectations: "Sequence[Expectation]") -> Iterator[pa.Table]:
     """Yield UNEXPECTED, but for the date, of readings with NEEDED and `part`."""
     rows = rows.filter(pc.and_(pc.is_valid(rows["node"]), pc.is_valid(rows["event_time"])))
     if not rows.num_rows:
@@ -121,7 +125,7 @@ class _Readings:
         self.rows = rows
         self._sensor = sensor
 
-    def of(self, each: Expectation) -> "_Readings":
+    def of(self, each: "Expectation") -> "_Readings":
         """Return those that an expectation is of, without bad ones and those without a value."""
         rows = self.rows
         kept = numbers(pc.or_(pc.is_valid(rows["value"]), pc.is_valid(rows["value_text"])))
@@ -134,7 +138,7 @@ class _Readings:
         places = np.flatnonzero(kept)
         return _Readings(rows.take(integers(places)), self._sensor[places])
 
-    def failing(self, each: Expectation) -> Iterator[tuple[str, Array, list[str]]]:
+    def failing(self, each: "Expectation") -> Iterator[tuple[str, Array, list[str]]]:
         """Yield what is not met, by which readings, and how."""
         value, possible = self._values(each.unit)
         unit = each.unit or ""

@@ -22,7 +22,7 @@ from pipeline.ledger import make as ledger
 from pipeline.operation.derive import derive
 from pipeline.operation.full_disk import full_disk
 from pipeline.operation.once import How, spark_errors
-from pipeline.records.declared import FleetMapping
+from pipeline.records.declarations import FleetMapping
 from pipeline.records.payloads import Payloads
 from pipeline.settings import Settings
 from pipeline.tables import cycles, delta, islands, joined, on_disk, staging, state

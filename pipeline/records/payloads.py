@@ -17,7 +17,7 @@ from gateway.bridges.readings.reading_map import Found
 from gateway.bridges.readings.registry import quantity_name, unit_name
 from gateway.bridges.topics.mapping import Mapping, Named, TopicPattern
 from gateway.mqtt.topics import topic_matches
-from pipeline.records.declared import FleetMapping
+from pipeline.records.declarations import FleetMapping
 from pipeline.records.reading import TOPICS_REMEMBERED, Reading, decode, reading_of
 from pipeline.tables.arrays import Array
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from pipeline import cli
 from pipeline.ledger.completeness import OUTCOMES
 from pipeline.operation import status
-from pipeline.records.declared import read_declared
+from pipeline.records.declarations import read_declared
 from pipeline.settings import make_settings
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "pipeline"

@@ -11,7 +11,8 @@ import pytest
 
 from pipeline.gold.expected import lookback, unexpected
 from pipeline.operation.status import as_text, read_status
-from pipeline.records.declared import Declared, Expectation
+from pipeline.records.declarations import Expectation
+from pipeline.records.declared import Declared
 from pipeline.settings import make_settings
 from pipeline.tables.columns import SILVER, arrow_schema
 from tests.support.disk.landing_files import TIME, put_records, reading, record

@@ -12,7 +12,8 @@ from pipeline.cli import main
 from pipeline.operation import reprocess as reprocessing
 from pipeline.operation.once import How
 from pipeline.operation.reprocess import Selection, reprocess
-from pipeline.records.declared import NOTHING, Declared, read_declared
+from pipeline.records.declarations import read_declared
+from pipeline.records.declared import NOTHING, Declared
 from pipeline.settings import make_settings
 from pipeline.tables import delta
 from tests.support.disk.landing_files import TIME, put_records, reading, record

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.errors import PipelineError
-from pipeline.records.declared import FleetMapping, read_declared
+from pipeline.records.declarations import FleetMapping, read_declared
 from pipeline.records.payloads import Payloads
 from tests.support.nodes.preset_messages import MESSAGES
 from tests.support.table import table
