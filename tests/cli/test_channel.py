@@ -28,7 +28,7 @@ def publish(gateway: GatewayProcess, topic: str, payload: str) -> None:
 
 def consume(gateway: GatewayProcess, topic_filter: str, count: int) -> list[str]:
     command = ["mosquitto_sub", "-p", str(gateway.port), "-q", "1", "-t", topic_filter]
-    command += ["-C", str(count), "-W", "20"]
+    command += ["-C", str(count), "-W", "60"]
     return subprocess.run(
         command, check=True, capture_output=True, text=True, timeout=30
     ).stdout.split()
@@ -102,7 +102,7 @@ def test_a_consumer_of_qos_0_is_told_and_loses_nothing(tmp_path: Path) -> None:
     gateway.start()
     try:
         publish(gateway, "jobs/x", "one")
-        command = ["mosquitto_sub", "-V", "5", "-p", str(gateway.port), "-W", "20"]
+        command = ["mosquitto_sub", "-V", "5", "-p", str(gateway.port), "-W", "60"]
         command += ["-t", "$share/jobs/jobs/#"]
         refused = subprocess.run(command, check=False, capture_output=True, text=True, timeout=30)
         assert "denied" in refused.stderr

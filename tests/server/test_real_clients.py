@@ -45,7 +45,7 @@ def address(place: Place, authority: Authority) -> list[str]:
 async def test_mosquitto_s_clients(place: Place, authority: Authority, version: str) -> None:
     where = [*address(place, authority), "-V", version, "-q", "2", "-t", "a/b"]
     subscriber = await asyncio.create_subprocess_exec(
-        "mosquitto_sub", *where, "-i", "s", "-C", "3", "-W", "30", stdout=asyncio.subprocess.PIPE
+        "mosquitto_sub", *where, "-i", "s", "-C", "3", "-W", "60", stdout=asyncio.subprocess.PIPE
     )
     await until(lambda: len(place.server.broker.router) == 2)  # beside the test's own
     for number in range(3):

@@ -7,6 +7,7 @@ import pytest
 from gateway.app.uplink.links import begin_connection
 from gateway.server.gateway_loop import GatewayLoop
 from gateway.server.socket_transport import SocketTransport
+from tests.support.waiting import SECONDS
 
 
 class Greeter(asyncio.Protocol):
@@ -35,7 +36,7 @@ async def _meet(family: socket.AddressFamily) -> Greeter:
     if family == socket.AF_INET:
         assert ours.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
     with theirs:
-        theirs.settimeout(5.0)
+        theirs.settimeout(SECONDS)
         loop = asyncio.get_running_loop()
         assert await loop.run_in_executor(None, theirs.recv, 100) == b"hello"
         theirs.sendall(b"well met")

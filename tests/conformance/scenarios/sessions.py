@@ -81,7 +81,7 @@ def half_a_packet_is_no_sign_of_life(peers: Peers, version: int) -> None:
 
 def expect_error_at_once(peer: Peer) -> None:
     """See that a connection has ended as soon as one that was silent from its beginning on."""
-    peer.socket.settimeout(1)
+    peer.socket.settimeout(2)
     peer.expect_error(KEEP_ALIVE_TIMEOUT)
 
 

@@ -20,7 +20,7 @@ from gateway.settings.listener import ListenerSettings
 from tests.support.disk.storage import until
 from tests.support.places import Place, open_place
 from tests.support.processes.certificates import Authority, Pair
-from tests.support.raw_client import RawClient
+from tests.support.raw_client import SECONDS, RawClient
 
 MAXIMUM = 4
 MANY = 32
@@ -102,9 +102,9 @@ async def open_door(
 
 
 async def ended(opened: Opened) -> bool:
-    """Return whether the gateway has closed a connection, within a moment."""
+    """Return whether the gateway has closed a connection."""
     try:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(SECONDS):
             return await opened[0].read() == b""
     except ConnectionError:
         return True
