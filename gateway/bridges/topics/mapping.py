@@ -10,7 +10,12 @@ from typing import ClassVar, NamedTuple
 from gateway.bridges.readings.event_time import time_of
 from gateway.bridges.readings.name_template import NameTemplate, at, name_template, without_colons
 from gateway.bridges.readings.reading_map import NO_MAP, ReadingMap, reading_map
-from gateway.bridges.readings.written import json_of
+from gateway.bridges.readings.written import (
+    json_of,
+    number_or_text,
+    number_with_unit,
+    text_of,
+)
 from gateway.bridges.topics.presets import NO_PRESET, PRESETS
 from gateway.mqtt.errors import MqttError
 from gateway.mqtt.topics import check_topic_filter
@@ -154,8 +159,12 @@ class Mapping:
         """Return what a message says; None if it is no object, number, boolean or state."""
         named = pattern.find(topic)
         value = _value_of(payload)
+        if isinstance(value, str):
+            value = _number_of(value)
         if isinstance(value, bool | int | float):
             value = {named["quantity"]: value}
+        elif isinstance(value, tuple):
+            value = {named["quantity"]: {"value": value[0], "unit": value[1]}}
         if not isinstance(value, dict):
             return None
         return Named(
@@ -176,11 +185,21 @@ class Mapping:
 
 
 def _value_of(payload: bytes) -> object:
-    """Return what a payload says in JSON or by a word such as `on`, None for anything else."""
+    """Return what a payload says in JSON, by a word such as `on` or as text; None for noise."""
     word = STATES.get(payload.strip().lower())
     if word is not None:
         return word
     try:
         return json_of(payload)
     except (ValueError, RecursionError):
+        pass
+    try:
+        return text_of(payload)
+    except ValueError:
         return None
+
+
+def _number_of(text: str) -> float | tuple[float, str] | None:
+    """Return the number in a text, with its unit if it has one; None for another text."""
+    number = number_or_text(text.strip())
+    return number_with_unit(text.strip()) if isinstance(number, str) else number

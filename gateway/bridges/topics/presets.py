@@ -198,7 +198,7 @@ PRESETS = {
         time="time",
     ),
     "rtl_433": Preset(
-        ("rtl_433/+/events",),
+        ("rtl_433/+/events", "home/+/RTL_433toMQTT/#"),
         {
             "temperature_C": _of("temperature", "°C"),
             **{
@@ -243,6 +243,7 @@ PRESETS = {
                     *("snr", "noise", "freq", "freq1", "freq2", "mod", "mic", "subtype", "type"),
                     *("protocol", "flags", "data", "firmware", "interval", "learn", "test"),
                     *("startup", "sensor_type", "ert_type", "rain_start", "binding_countdown"),
+                    "duration",
                 ),
                 False,
             ),

@@ -91,11 +91,36 @@ async def test_a_thermometer_keeps_its_series_when_others_come_and_go() -> None:
     ]
 
 
-async def test_the_unit_of_one_is_that_of_several() -> None:
+UNITS: list[tuple[str, str, object, list[object]]] = [
+    ("zigbee2mqtt", "zigbee2mqtt/a", {"power_left": 3, "current_phase_b": 1}, ["W", "A"]),
+    ("zigbee2mqtt", "zigbee2mqtt/a", {"voltage_left": 3000, "battery": 80}, [None, "%"]),
+    ("zigbee2mqtt", "zigbee2mqtt/a", {"current_calibration": 1, "power_on": 3}, [None, None]),
+    ("zigbee2mqtt", "zigbee2mqtt/a", {"power_reactive": 1, "power": True}, ["var", None]),
+    ("openmqttgateway", "home/x/BTtoMQTT/a", {"id": "a", "weight": 7, "unit": "kg"}, ["kg"]),
+    ("openmqttgateway", "home/x/BTtoMQTT/a", {"id": "a", "hum": 7, "unit": "kg"}, ["%"]),
+]
+
+
+@table("preset, topic, payload, units", UNITS)
+async def test_units(preset: str, topic: str, payload: object, units: list[object]) -> None:
+    """A unit of one is that of several, not of a quantity whose name only begins so."""
     gateway = Gateway.make()
-    message = {"power_left": 3, "current_right": 1, "voltage_left": 3000, "battery": 80}
-    await read(gateway, TopicsSettings(preset="zigbee2mqtt"), [("zigbee2mqtt/two", message)])
-    assert [each.get("unit") for _, each in gateway.broker.readings] == ["W", "A", None, "%"]
+    await read(gateway, TopicsSettings(preset=preset), [(topic, payload)])
+    assert [each.get("unit") for _, each in gateway.broker.readings] == units
+
+
+async def test_states_and_numbers_with_units_are_text() -> None:
+    gateway = Gateway.make()
+    words = [b"ON", b"closed", b"21.5", b'"7"', b"21.5 \xc2\xb0C", b"nan", b"hello", b"\xff"]
+    bridge = TopicsBridge(TopicsSettings(preset="esphome"), gateway.host("topics", "t"))
+    running = asyncio.create_task(bridge.run())
+    for word in words:
+        gateway.subscriptions.publish("n/sensor/door/state", word)
+    await until(lambda: gateway.figure("topics/messages") == len(words))
+    running.cancel()
+    found = [(each["value"], each.get("unit")) for _, each in gateway.broker.readings]
+    assert found == [(True, None), (False, None), (21.5, None), (7, None), (21.5, "°C")]
+    assert gateway.figure("topics/not_read") == 2
 
 
 async def test_two_topics_of_one_series_are_apart() -> None:
