@@ -88,7 +88,7 @@ deb() { # [ARCH]
     case $architecture in
         amd64) machine=x86_64 ;;
         arm64) machine=aarch64 ;;
-        armhf) machine=armv7l ;;
+        armhf) machine=armv7l EXTRAS=$(echo "$EXTRAS" | sed 's/,regex//') ;; # google-re2 has no wheel for it
         *) fail "$architecture: a package is built for amd64, arm64 or armhf" ;;
     esac
     checkout
@@ -112,7 +112,7 @@ deb() { # [ARCH]
 }
 
 install_tree() { # SITE WHEEL
-    # What has no wheel for a platform is built where pip runs there: armhf on a board with armhf.
+    # What has no wheel for a platform is built where pip runs there, or lies in dist/: emulated.sh puts it there.
     options="--only-binary=:all: --python-version $TARGET_PYTHON"
     for platform in manylinux2014 manylinux_2_17 manylinux_2_28 manylinux_2_31 linux; do
         options="$options --platform ${platform}_$machine"
@@ -120,7 +120,7 @@ install_tree() { # SITE WHEEL
     [ "$machine" != armv7l ] || [ "$(uname -m)" != armv7l ] || options=
     # shellcheck disable=SC2086 # words on purpose
     "$PYTHON" -m pip install --quiet --disable-pip-version-check --no-compile --target "$1" $options \
-        --constraint "$ROOT/packaging/deb/constraints.txt" ${PIP_OPTIONS:-} "$2[$EXTRAS]" pip ||
+        --constraint "$ROOT/packaging/deb/constraints.txt" --find-links "$DIST" ${PIP_OPTIONS:-} "$2[$EXTRAS]" pip ||
         fail "the packages for $architecture could not be had"
     rm -rf "$1/bin"
     find "$1" -path '*.dist-info/*' \( -name RECORD -o -name direct_url.json -o -name REQUESTED \) -delete
