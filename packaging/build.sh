@@ -160,7 +160,8 @@ files() {
 
 completion() { # SHELL DESTINATION
     mkdir -p "$(dirname "$tree/usr/share/$2")"
-    PYTHONPATH=$ROOT "$PYTHON" -c 'from gateway.cli.main import main; raise SystemExit(main())' completion "$1" \
+    # -P: not the folder where this was called, which may be a checkout with other files
+    PYTHONPATH=$ROOT "$PYTHON" -P -c 'from gateway.cli.main import main; raise SystemExit(main())' completion "$1" \
         >"$tree/usr/share/$2"
 }
 

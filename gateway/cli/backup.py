@@ -11,6 +11,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from gateway.cli.run_arguments import INSTALLED
 from gateway.errors import TidegateError
 from gateway.version import VERSION
 
@@ -65,7 +66,7 @@ def _add_places(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--data",
         type=Path,
-        default=Path("/var/lib/tidegate"),
+        default=INSTALLED,
         metavar="DIR",
         help="data folder (/var/lib/tidegate)",
     )

@@ -13,7 +13,7 @@ from gateway.cli.export import add_export
 from gateway.cli.firmware.arguments import add_firmware
 from gateway.cli.operate import add_operate
 from gateway.cli.parser import URL_HELP, Parser, add_user_options
-from gateway.cli.run_arguments import DATA, DURABILITY, port_number
+from gateway.cli.run_arguments import DATA, DURABILITY, INSTALLED, port_number
 from gateway.cli.user import CONFIG, add_user
 from gateway.cli.where import add_where
 from gateway.compiled import build
@@ -197,9 +197,12 @@ def _add_doctor(commands: "Commands") -> None:
     doctor = commands.add_parser(
         "doctor", help="look after the board, its card and the data folder"
     )
-    doctor.add_argument("--config", type=Path, metavar="FILE", help="configuration in TOML")
+    installed = "the installed service's, or"
     doctor.add_argument(
-        "--data", type=Path, default=Path("var"), metavar="DIR", help="data folder (./var)"
+        "--config", type=Path, metavar="FILE", help=f"configuration in TOML ({installed} none)"
+    )
+    doctor.add_argument(
+        "--data", type=Path, metavar="DIR", help=f"data folder ({installed} ./var of a checkout)"
     )
     doctor.set_defaults(command=_doctor)
 
@@ -207,9 +210,7 @@ def _add_doctor(commands: "Commands") -> None:
 def _add_bugreport(commands: "Commands") -> None:
     report = commands.add_parser("bugreport", help="put what helps to find a fault into one file")
     report.add_argument("file", type=Path, metavar="FILE", help="archive to make, a .tar.gz")
-    report.add_argument(
-        "--data", type=Path, default=Path("/var/lib/tidegate"), metavar="DIR", help="data folder"
-    )
+    report.add_argument("--data", type=Path, default=INSTALLED, metavar="DIR", help="data folder")
     report.add_argument(
         "--config", type=Path, default=CONFIG, metavar="FILE", help=f"configuration ({CONFIG})"
     )
@@ -367,6 +368,6 @@ def _bridges(options: argparse.Namespace) -> int:
 
 
 def _doctor(options: argparse.Namespace) -> int:
-    from gateway.cli.doctor import doctor
+    from gateway.cli.doctor import doctor, places
 
-    return doctor(options.data, options.config)
+    return doctor(*places(options.data, options.config))

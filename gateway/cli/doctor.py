@@ -11,9 +11,12 @@ from gateway.cli.local_broker import LocalBroker
 from gateway.cli.own_gateway import url_of
 from gateway.cli.parser import LOCAL_BROKER
 from gateway.cli.run import gateway_url
+from gateway.cli.run_arguments import DATA, INSTALLED
 from gateway.cli.uplink import STATE, Figures, figures, uplink_names
+from gateway.cli.user import CONFIG
 from gateway.config.load import load
 from gateway.errors import TidegateError
+from gateway.storage.engine.database import FILE_NAME
 from gateway.telemetry.card_life import spell_bytes
 
 LIMIT, HELD, CLOSED = "memory/limit", "memory/bytes", "memory/closed"
@@ -117,6 +120,18 @@ def largest(text: str) -> Iterator[Finding]:
             f"shares: {name}: {kind['total']:,} of {kind['limit']:,};"
             f" most have {', '.join(holders)}",
         )
+
+
+def places(data: Path | None, config: Path | None) -> tuple[Path, Path | None]:
+    """Return the data folder and the configuration to examine.
+
+    What is not given is the installed service's, unless the present folder has a gateway's `var`.
+    """
+    if data is None:
+        data = DATA if (DATA / FILE_NAME).exists() or not INSTALLED.exists() else INSTALLED
+    if config is None and data == INSTALLED and CONFIG.exists():
+        config = CONFIG
+    return data, config
 
 
 def doctor(data: Path, config: Path | None) -> int:

@@ -8,12 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from gateway.cli.parser import LOCAL_BROKER
+from gateway.cli.run_arguments import DATA, INSTALLED
 from gateway.config.operator_socket import SCHEME, folders_of, is_safe, is_too_long, socket_name
 
-HERE = Path("var")
-"""The data folder of `tidegate run` without --data."""
-
-FOLDERS = (HERE, Path("/var/lib/tidegate"))
+FOLDERS = (DATA, INSTALLED)
 """The default data folders: of a gateway that was started here, and of the service."""
 
 CLOSED = (errno.EACCES, errno.EPERM)

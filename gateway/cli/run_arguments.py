@@ -5,6 +5,9 @@ from pathlib import Path
 from typing import Any
 
 DATA = Path("var")
+
+INSTALLED = Path("/var/lib/tidegate")
+"""The data folder of the installed service."""
 DURABILITY = ("commit", "memory")
 """When messages are on disk, by default before they are acknowledged."""
 

@@ -10,9 +10,10 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
+import gateway.cli.doctor as doctor_module
 from gateway.app.checks import findings
 from gateway.app.checks.findings import Health, Installation, findings_of
-from gateway.cli.doctor import alarms, counted, largest, links
+from gateway.cli.doctor import alarms, counted, largest, links, places
 from gateway.cli.main import main
 from gateway.config.load import load
 from gateway.storage.engine.many_rows import insert_statement
@@ -430,7 +431,28 @@ def test_files_that_root_left_in_the_data_folder(tmp_path: Path) -> None:
     (tmp_path / "landing").mkdir()
     (tmp_path / "landing/a.jsonl").touch()
     os.chown(tmp_path, 1234, 1234)
+    assert not [text for _, text in report(tmp_path) if "do not belong" in text]  # no gateway's
+    daily_writes(tmp_path)
     found = report(tmp_path)
-    assert health_of("2 files in", found) is Health.BAD
+    assert health_of("3 files in", found) is Health.BAD
     (text,) = [text for _, text in found if "do not belong" in text]
     assert text.endswith(f"chown -R 1234: {tmp_path}")
+
+
+def test_it_examines_the_installed_service_unless_a_folder_is_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "var").mkdir()  # of another program: at / it is the system's
+    service, config = tmp_path / "lib", tmp_path / "gateway.toml"
+    monkeypatch.setattr(doctor_module, "INSTALLED", service)
+    monkeypatch.setattr(doctor_module, "CONFIG", config)
+    here = Path("var")
+    assert places(None, None) == (here, None)
+    service.mkdir()
+    assert places(None, None) == (service, None)
+    config.touch()
+    assert places(None, None) == (service, config)
+    assert places(tmp_path, None) == (tmp_path, None)
+    (here / "tidegate.db").touch()
+    assert places(None, None) == (here, None)

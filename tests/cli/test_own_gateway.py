@@ -11,6 +11,7 @@ from gateway.cli import own_gateway
 from gateway.cli.local_broker import LocalBroker
 from gateway.cli.own_gateway import closed_socket, default_url, error_at, socket_url, url_of
 from gateway.cli.parser import LOCAL_BROKER
+from gateway.cli.run_arguments import DATA
 from gateway.config.operator_socket import folders_of, socket_name
 from gateway.server.passwords.hashing import hash_password
 from tests.cli.conftest import Command, MakeGateway
@@ -70,11 +71,11 @@ def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("TIDEGATE_PASSWORD", raising=False)
     service = tmp_path / "service"
-    monkeypatch.setattr(own_gateway, "FOLDERS", (own_gateway.HERE, service))
+    monkeypatch.setattr(own_gateway, "FOLDERS", (DATA, service))
     monkeypatch.setattr(own_gateway, "folders_of", lambda _: [RUN])
-    for folder in (own_gateway.HERE, service, RUN):
+    for folder in (DATA, service, RUN):
         folder.mkdir()
-    return own_gateway.HERE, service
+    return DATA, service
 
 
 def listen(data: Path) -> socket.socket:

@@ -40,7 +40,7 @@ def found(pattern: str) -> Path:
 
 def build(dist: Path, *what: str, tree: Path = ROOT) -> None:
     environment = {**os.environ, "PYTHON": sys.executable, "DIST": str(dist)}
-    subprocess.run([tree / "packaging/build.sh", *what], env=environment, check=True)
+    subprocess.run([tree / "packaging/build.sh", *what], cwd=tree, env=environment, check=True)
 
 
 def digests(folder: Path) -> dict[str, str]:

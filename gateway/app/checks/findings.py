@@ -19,7 +19,7 @@ from gateway.errors import TidegateError
 from gateway.salvage.form import PAGE_BYTES
 from gateway.settings.outbox import OutboxSettings
 from gateway.settings.uplink import WAIT, UplinkSettings
-from gateway.storage.engine.database import database_file
+from gateway.storage.engine.database import FILE_NAME, database_file
 from gateway.storage.engine.database_file import INCREMENTAL, open_beside
 from gateway.storage.engine.replace import DAMAGED, SOUND
 from gateway.storage.engine.unread import unread_files
@@ -233,6 +233,8 @@ def _certificates(installation: Installation) -> Iterator[Finding]:
 
 def _owners(installation: Installation) -> Iterator[Finding]:
     """Report files of the data folder that its owner, as whom the gateway runs, may not write."""
+    if not (installation.data / FILE_NAME).exists():
+        return  # it may be another program's folder
     owner = installation.data.stat().st_uid
     files = islice(installation.data.rglob("*"), MAXIMUM_FILES)
     strange = [file for file in files if file.lstat().st_uid not in (owner, NOBODY)]
