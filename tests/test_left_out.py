@@ -75,7 +75,6 @@ def test_what_is_missing_is_told_once_with_the_way_to_get_it(project: Path) -> N
     ]
     assert run(project, "/nowhere") == (0, reported)
     demanded = "TIDEGATE_TESTS=all: nothing may be left out that can be installed"
-    assert run(project, "/nowhere", "all") == (1, [*reported, demanded])
     assert run(project, "/nowhere", "all", "-n", "2") == (1, [*reported, demanded])
     assert run(project, "/nowhere", "all", "-k", "test_for_hours") == (0, reported[-1:])
 

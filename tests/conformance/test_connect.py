@@ -8,7 +8,6 @@ from tests.conformance.support import wire
 from tests.conformance.support.answers import read_connack
 from tests.conformance.support.codes import (
     BAD_AUTHENTICATION_METHOD,
-    PACKET_TOO_LARGE,
     SESSION_TAKEN_OVER,
 )
 from tests.conformance.support.peer import Peers
@@ -159,30 +158,6 @@ def test_auth_without_a_method_at_connect(peers: Peers, body: bytes) -> None:
     peer = peers.connect()
     peer.send(wire.packet(wire.AUTH, body))
     peer.expect_error(0x82)
-
-
-@keeps("5:3.2.2-15", "5:4.13.1-1")
-def test_a_packet_one_byte_above_the_servers_maximum(peers: Peers) -> None:
-    peer = peers.connect()
-    maximum = peer.connack.properties[wire.MAXIMUM_PACKET_SIZE]
-    assert isinstance(maximum, int)
-    remaining = wire.variable(maximum - 4)
-    assert len(remaining) == 4, "the fixed header is thought to have five bytes"
-    peer.send(b"\x30" + remaining + wire.text("t"))
-    peer.expect_error(PACKET_TOO_LARGE)
-
-
-@keeps("5:3.2.2-15")
-def test_a_packet_of_the_servers_maximum(peers: Peers, topic: str) -> None:
-    peer = peers.connect().subscribe((topic, 0))
-    maximum = peer.connack.properties[wire.MAXIMUM_PACKET_SIZE]
-    assert isinstance(maximum, int)
-    head = len(wire.publish(wire.MQTT_5, topic, b"x" * 2_097_152)) - 2_097_152
-    payload = b"." * (maximum - head)
-    data = wire.publish(wire.MQTT_5, topic, payload)
-    assert len(data) == maximum
-    peer.send(data)
-    assert peer.receive() == data
 
 
 @keeps("5:3.2.2-19", "5:3.2.2-20", "5:3.1.2-24")

@@ -114,10 +114,3 @@ def test_a_refusal_repeats_only_the_beginning_of_what_was_refused(
     connack = client.take_only(ConnAck)
     assert connack.properties.reason_string is not None
     assert len(connack.properties.reason_string) < 500
-
-
-def test_a_reason_that_does_not_fit_is_left_out(harness: Harness) -> None:
-    client = harness.open()
-    properties = Properties(authentication_method="x", maximum_packet_size=20)
-    client.send(Connect("c", properties=properties))
-    assert client.take() == [ConnAck(False, ReasonCode.BAD_AUTHENTICATION_METHOD)]

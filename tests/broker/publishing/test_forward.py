@@ -45,17 +45,6 @@ def test_a_full_queue_refuses_the_message_for_everyone(absent: Harness, qos: int
     assert absent.counters.count("tidegate/queues/rejected") == 1
 
 
-def test_mqtt_3_1_1_is_closed_and_can_try_again(absent: Harness) -> None:
-    publisher = absent.persistent("p", MQTT_3_1_1)
-    publisher.send(Publish("a", b"2", 1, packet_id=5))
-    assert publisher.closed()
-    assert not publisher.take()
-    absent.persistent("absent").send(PubAck(1), PubAck(2))
-    again = absent.persistent("p", MQTT_3_1_1)
-    again.send(Publish("a", b"2", 1, dup=True, packet_id=5))
-    assert again.take() == [PubAck(5)]
-
-
 def test_qos_0_passes_by_a_full_queue(absent: Harness) -> None:
     other = absent.connect("other")
     other.subscribe("a")

@@ -86,13 +86,3 @@ def test_a_batch_for_who_is_away_is_answered_when_it_is_on_disk(qos: int) -> Non
     harness.crash()
     harness.commits = True
     assert payloads(harness.persistent("away").take()) == [b"1", b"2", b"3"]
-
-
-@pytest.mark.parametrize("qos", [1, 2])
-def test_what_is_kept_in_memory_alone_waits_for_no_disk(qos: int) -> None:
-    harness = DurableHarness(BrokerSettings(default_durability="memory"))
-    _leave(harness, "away", qos)
-    publisher = harness.persistent("publisher")
-    harness.commits = False
-    publisher.send(*batch(3, qos))
-    assert len(publisher.take()) == 3

@@ -6,15 +6,6 @@ from pipeline.errors import PipelineError
 from pipeline.operation import preflight
 
 
-def test_without_java_it_says_what_to_install(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("JAVA_HOME", raising=False)
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(PipelineError, match="install openjdk-17-jre-headless"):
-        preflight.check_installed()
-
-
 def test_a_wrong_java_home_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(PipelineError, match=r"JAVA_HOME is .*/bin/java is missing: install"):

@@ -15,7 +15,6 @@ from gateway.clock import Clock
 from gateway.errors import StartError
 from gateway.storage.engine.damage import note_damage, noted_damage
 from gateway.storage.engine.database import FILE_NAME, open_database
-from tests.support.disk.damaged_database import PAGE
 from tests.support.disk.storage import crash_image, open_store, outbox_row
 
 ROWS = 20
@@ -125,22 +124,6 @@ async def test_a_version_is_newer_if_the_schema_says_so_too(
     with pytest.raises(StartError, match=r"schema version 99, this Tidegate knows up to \d+"):
         await open_database(tmp_path, Clock())
     assert path.read_bytes() == before
-
-
-@pytest.mark.parametrize("version", [0, 1, 99])
-async def test_a_log_of_another_database_costs_nothing(
-    tmp_path: Path, sound: bytes, version: int
-) -> None:
-    with closing(sqlite3.connect(tmp_path / "other", isolation_level=None)) as other:
-        other.execute(f"PRAGMA page_size = {PAGE}")
-        other.execute("PRAGMA journal_mode = WAL")
-        other.execute("CREATE TABLE of_somebody (x)")
-        other.execute(f"PRAGMA user_version = {version}")
-        log = (tmp_path / "other-wal").read_bytes()
-    _clear(tmp_path)
-    (tmp_path / FILE_NAME).write_bytes(sound)
-    (tmp_path / f"{FILE_NAME}-wal").write_bytes(log)
-    assert await _rows_of(tmp_path) == ROWS
 
 
 class PowerCutError(Exception):
