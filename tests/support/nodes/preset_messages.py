@@ -67,6 +67,20 @@ MESSAGES: list[tuple[str, str, object, dict[str, object]]] = [
     ),
     ("shelly", "shellies/old/relay/1/power", 60, {"old/power/1": 60}),
     ("shelly", "shellies/old/emeter/0/voltage", 230, {"old/voltage": 230}),
+    ("shelly", "shellies/old/emeter/1/total", 1234.5, {"old/energy/1": 1234.5}),
+    ("shelly", "c/status/cover:0", {"current_pos": 40}, {"c/position": 40}),
+    (
+        "tasmota",
+        "tele/air/SENSOR",
+        {"SHT3X-0x44": {"Humidity": 40}, "SCD40": {"CarbonDioxide": 500}},
+        {"air/humidity/SHT3X-0x44": 40, "air/carbon_dioxide": 500},
+    ),
+    (
+        "rtl_433",
+        "home/omg/RTL_433toMQTT/WS/7",
+        {"model": "WS", "id": 7, "wind_avg_mi_h": 3, "duration": 9},
+        {"WS-7/wind_speed": 3},
+    ),
     ("shelly", "x/status/temperature:100", {"id": 100, "tC": 5.5}, {"x/temperature/100": 5.5}),
     (
         "tasmota",
