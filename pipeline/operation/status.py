@@ -50,6 +50,7 @@ def read_status(settings: Settings, now: datetime | None = None) -> Figures:
     waiting = committed.new(listing.files)
     root = settings.tables
     runs = _runs(root)
+    unexpected = _unexpected(root)
     return {
         "rows": {table: committed.rows(table) for table in ("bronze", "silver", "quarantine")},
         "reasons": dict(sorted(committed.reasons.items())),
@@ -59,11 +60,11 @@ def read_status(settings: Settings, now: datetime | None = None) -> Figures:
         "oldest_waiting_seconds": _age(min((m.mtime for m in waiting.values()), default=None), now),
         "landing_files_left": len(listing.left),
         "left": listing.left,
-        "unexpected": _sums(_unexpected(root), "expectation"),
+        "unexpected": _sums(unexpected, "expectation"),
         "numbers": _numbers(root),
         "late_rows": _late(root),
         "gateways": _gateways(root, now),
-        "by_gateway": _by_gateway(root, now),
+        "by_gateway": _by_gateway(root, now, _sums(unexpected, "gateway_id")),
         "lag_seconds": _lag(root, now),
         "tables": {table: _size(root / table) for table in sorted(_tables(root))},
         "rates": _rates(runs, now),
@@ -211,14 +212,13 @@ def _gateways(root: Path, now: datetime) -> Figures:
     return {"known": len(ages), "silent_1h": len(silent), "silent_seconds": silent}
 
 
-def _by_gateway(root: Path, now: datetime) -> dict[str, Figures]:
+def _by_gateway(root: Path, now: datetime, unexpected: dict[str, int]) -> dict[str, Figures]:
     """Return of each gateway its lag, whether it is silent by its own habit, and what it lacks.
 
     Its habit is the median of its days' longest silences, of the last HABIT_DAYS that it has.
     """
     newest, habits = _newest(root), _habits(root)
     numbers = _numbers_by_gateway(root)
-    unexpected = _sums(_unexpected(root), "gateway_id")
     found = {}
     for gateway in sorted(newest.keys() | numbers.keys()):
         lag = None

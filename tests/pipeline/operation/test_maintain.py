@@ -68,7 +68,7 @@ def test_status_compaction_and_retention(
     assert figures["by_gateway"] == {
         "barn": {
             "lag_seconds": 7200.0, "usual_silence_seconds": 0.0, "silent": True,
-            "missing": 0, "lost": 0, "not_told": 1,
+            "missing": 0, "lost": 0, "not_told": 1, "unexpected": 0,
         }
     }  # fmt: skip
     assert "  barn: silent for 7,200 s, usually 0 s at most" in as_text(figures)
