@@ -1,22 +1,15 @@
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from gateway.broker.broker import AT_ONCE
 from gateway.broker.memory_budget import INTERVAL
 from gateway.mqtt.codec.packet_codec import encode
 from gateway.mqtt.packets import (
-    MQTT_3_1_1,
     MQTT_5,
     Connect,
     Disconnect,
     Packet,
     PingReq,
-    PubAck,
-    PubComp,
     Publish,
-    PubRec,
-    PubRel,
     Subscribe,
     SubscriptionRequest,
     Unsubscribe,
@@ -24,7 +17,6 @@ from gateway.mqtt.packets import (
 from gateway.mqtt.properties import Properties
 from gateway.session import traffic
 from tests.support.broker.broker_harness import Harness
-from tests.support.broker.memory_client import MemoryClient
 
 
 def test_nothing_is_sent_behind_a_disconnect(harness: Harness) -> None:
@@ -67,58 +59,6 @@ def test_the_broker_says_when_it_wants_to_be_woken(harness: Harness) -> None:
     assert harness.pass_time(0) == harness.now + INTERVAL
     harness.broker.deadlines.set("soon", harness.now + INTERVAL / 2, lambda _, __: None)
     assert harness.pass_time(0) == harness.now + INTERVAL / 2
-
-
-PACKETS: list[bytes] = [
-    encode(packet, version)
-    for version in (MQTT_3_1_1, MQTT_5)
-    for packet in (
-        Connect("c", version),
-        Connect("other", version),
-        Publish("a", b"x", 1, packet_id=1),
-        Publish("a", b"x", 2, retain=True, packet_id=2),
-        PubRel(2),
-        PubAck(1),
-        PubRec(1),
-        PubComp(1),
-        Subscribe(3, [SubscriptionRequest("#", 2)]),
-        Unsubscribe(3, ["#"]),
-        PingReq(),
-        Disconnect(),
-    )
-]
-
-
-def damaged(parts: list[bytes], changes: list[tuple[int, bytes]]) -> bytes:
-    """Return the packets with other bytes, more or fewer, at some places."""
-    data = bytearray(b"".join(parts))
-    for place, change in changes:
-        data[place : place + len(change) // 2] = change
-    return bytes(data)
-
-
-STREAMS = st.builds(
-    damaged,
-    st.lists(st.sampled_from(PACKETS), max_size=8),
-    st.lists(st.tuples(st.integers(0, 120), st.binary(max_size=3)), max_size=4),
-)
-
-
-@pytest.mark.uncovered
-@given(connect=st.booleans(), version=st.sampled_from([MQTT_3_1_1, MQTT_5]), data=STREAMS)
-def test_whatever_a_client_sends_others_are_served(
-    connect: bool, version: int, data: bytes
-) -> None:
-    harness = Harness()
-    other = harness.connect("bystander")
-    other.subscribe("quiet/topic")
-    client: MemoryClient = harness.connect("c", version) if connect else harness.open(version)
-    client.reads = False  # what comes may be of either version
-    client.send_bytes(data)
-    harness.publish("quiet/topic")
-    assert other.take() == [Publish("quiet/topic", b"x")]
-    client.harness.broker.lost(client.client, harness.instant)
-    assert harness.broker.connections == {other.client}
 
 
 def test_what_one_read_gives_to_many_is_written_in_between(
