@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from gateway.config.errors import ConfigurationError
+from gateway.settings.checks import did_you_mean, meant
 from gateway.settings.declaration import Key, Mistake, keys_of
-from gateway.settings.did_you_mean import did_you_mean, meant
 
 T = TypeVar("T")
 

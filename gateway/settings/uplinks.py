@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from gateway.settings.checks import did_you_mean
 from gateway.settings.declaration import Mistake
-from gateway.settings.did_you_mean import did_you_mean
 from gateway.settings.uplink import RuleSettings, UplinkSettings
 
 MAX_UPLINKS = 8

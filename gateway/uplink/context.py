@@ -16,7 +16,7 @@ from gateway.uplink.remote_session import RemoteSession
 from gateway.uplink.reports.control_messages import ControlMessages
 
 if TYPE_CHECKING:
-    from gateway.storage.state.fleet_topics import FleetTopics
+    from gateway.storage.state.uplink_state import FleetTopics
     from gateway.uplink.down import Down
     from gateway.uplink.retained import RetainedUp
 

@@ -11,7 +11,7 @@ from gateway.mqtt.message import Message
 from gateway.mqtt.packets import Publish
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.storage.state.down_seen import REMEMBERED, DownSeen
+from gateway.storage.state.uplink_state import REMEMBERED, DownSeen
 from gateway.uplink import down as down_module
 from gateway.uplink.down import Down, DownRule
 from gateway.uplink.envelope import has_hop, with_hop

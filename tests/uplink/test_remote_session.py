@@ -9,7 +9,7 @@ import gateway.uplink.remote_session as remote_session_module
 from gateway.mqtt.packets import ConnAck, Publish
 from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.storage.state.uplink_usage import note_resumable, pop_resumable
+from gateway.storage.state.uplink_state import note_resumable, pop_resumable
 from gateway.uplink.remote_session import RemoteSession
 from gateway.uplink.reports.control_messages import ControlMessage, ControlMessages
 from pipeline.records.batch import read_batch

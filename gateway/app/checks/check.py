@@ -294,7 +294,7 @@ def rules_without_topic(configuration: Configuration) -> Iterator[ConfigurationE
     uplinks = configuration.uplinks
     if not any(uplink.url for uplink in uplinks):
         return
-    from gateway.uplink.topic_bounds import TopicBounds
+    from gateway.uplink.rules.targets import TopicBounds
 
     for placed in rules_of(uplinks):
         for place in placed.uplinks:

@@ -13,7 +13,6 @@ from pathlib import Path
 from gateway.app.certificates import WARN_DAYS, certificates, spell_end
 from gateway.app.checks.file_warnings import NOBODY, user_name
 from gateway.app.checks.service import find_service, service_warnings
-from gateway.app.uplink.landing import landing_directory
 from gateway.config.configuration import Configuration
 from gateway.errors import TidegateError
 from gateway.salvage.form import PAGE_BYTES
@@ -27,7 +26,7 @@ from gateway.storage.outbox.bounds import SMALL_ROW, for_rows
 from gateway.storage.state.daily_writes import Written, written
 from gateway.telemetry.block_device import BlockDevice, block_device, mount_of
 from gateway.telemetry.card_life import default_endurance, life_days, spell_bytes, spell_days
-from gateway.uplink.landing.folder import landed_files
+from gateway.uplink.landing.folder import landed_files, landing_directory
 
 
 class Health(StrEnum):

@@ -8,8 +8,8 @@ from gateway.config.configuration import Configuration
 from gateway.config.errors import ConfigurationError
 from gateway.config.reader import Reader
 from gateway.errors import TidegateError
+from gateway.settings.checks import did_you_mean
 from gateway.settings.declaration import TABLES_MAX, keys_of
-from gateway.settings.did_you_mean import did_you_mean
 from gateway.settings.uplink import RuleSettings, UplinkSettings
 from gateway.settings.uplinks import PlacedRule, place_of, rules_of
 

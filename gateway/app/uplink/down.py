@@ -10,7 +10,7 @@ from gateway.app.parts import Core
 from gateway.broker.own_names import UPLINK_CLIENT
 from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.storage.state.down_seen import DownSeen
+from gateway.storage.state.uplink_state import DownSeen
 from gateway.uplink.down import Down, DownRule
 
 if TYPE_CHECKING:

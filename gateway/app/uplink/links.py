@@ -15,7 +15,6 @@ from gateway.app.identity import ExportMark
 from gateway.app.parts import Core, Run, Storage
 from gateway.app.responder import Responder
 from gateway.app.uplink.down import down_rule, open_down
-from gateway.app.uplink.landing import landing_directory
 from gateway.app.uplink.monitoring import PART, LinkLines, UplinkCounters
 from gateway.app.uplink.outbox import report_ledger
 from gateway.app.uplink.recall import start_recall
@@ -30,12 +29,17 @@ from gateway.storage.ledger.ledger import Ledger
 from gateway.storage.outbox.outbox import Outbox
 from gateway.storage.outbox.rejected import Rejected
 from gateway.storage.outbox.uplinks import Places
-from gateway.storage.state.down_seen import DownSeen
-from gateway.storage.state.fleet_topics import FleetTopics
 from gateway.storage.state.note import is_noted, note, note_of
-from gateway.storage.state.uplink_usage import UplinkUsage, note_resumable, pop_resumable
+from gateway.storage.state.uplink_state import (
+    DownSeen,
+    FleetTopics,
+    UplinkUsage,
+    note_resumable,
+    pop_resumable,
+)
 from gateway.telemetry.sys_topics import SysTopics
 from gateway.uplink.begin_connection import begin_connection as begin_by_asyncio
+from gateway.uplink.landing.folder import landing_directory
 from gateway.uplink.link.budget import Budget, Metering
 from gateway.uplink.retained import RetainedParts, RetainedUp
 from gateway.uplink.rules.rules import RuleSet

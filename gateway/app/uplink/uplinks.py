@@ -28,7 +28,7 @@ from gateway.storage.outbox.outbox import Outbox
 from gateway.storage.outbox.rejected import Rejected
 from gateway.storage.outbox.uplinks import Places
 from gateway.storage.state.rule_states import RuleKey, RuleState, RuleStates
-from gateway.storage.state.uplink_usage import UplinkUsage
+from gateway.storage.state.uplink_state import UplinkUsage
 from gateway.uplink.link.budget import Budget
 from gateway.uplink.rules.rule import Rule, key_of
 from gateway.uplink.rules.rules import RuleSet

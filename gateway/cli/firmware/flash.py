@@ -28,7 +28,7 @@ from gateway.flashing.port import Port, retried
 from gateway.flashing.ports import runs_on
 from gateway.flashing.settings import board_settings, node_name, read_settings
 from gateway.flashing.uf2 import copy_uf2, find_drive
-from gateway.settings.did_you_mean import did_you_mean
+from gateway.settings.checks import did_you_mean
 
 SECONDS = 15
 """Seconds for which the gateway releases its port; while we have it open it is locked."""

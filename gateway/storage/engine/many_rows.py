@@ -1,4 +1,4 @@
-"""Many rows with few steps of SQLite.
+"""Many rows with few steps of SQLite: one INSERT of many rows, one DELETE of a range.
 
 Python's sqlite3 releases the interpreter's lock and acquires it again around each step of a
 statement, and `executemany` makes a step for each row. An INSERT of many rows is one step: that
@@ -7,7 +7,7 @@ takes a third of the time, and far less of it from the event loop's thread.
 
 import re
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 from itertools import chain
 
@@ -57,3 +57,27 @@ def _widened(statement: str, at_once: int) -> str | None:
     if match is None or match[2].count("?") * at_once > MOST_VALUES:
         return None
     return match[1] + ", ".join([match[2]] * at_once) + match[3]
+
+
+Range = tuple[int, int]
+"""First and last number."""
+
+
+def ranges_of(numbers: Collection[int]) -> list[Range]:
+    """Return the rising ranges that consist of `numbers`, all different."""
+    if numbers:
+        first, last = min(numbers), max(numbers)
+        if last - first + 1 == len(numbers):  # usually: no sorting
+            return [(first, last)]
+    return joined((number, number) for number in numbers)
+
+
+def joined(ranges: Iterable[Range]) -> list[Range]:
+    """Return ranges in rising order, adjacent ones joined."""
+    found: list[Range] = []
+    for first, last in sorted(ranges):
+        if found and first == found[-1][1] + 1:
+            found[-1] = found[-1][0], last
+        else:
+            found.append((first, last))
+    return found

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from gateway.counters import Counters
 from gateway.salvage.gaps import LostNumbers
 from gateway.storage.engine.database import Database
-from gateway.storage.engine.ranges import ranges_of
+from gateway.storage.engine.many_rows import ranges_of
 from gateway.storage.engine.writer import Writer
 from gateway.storage.ledger.range import (
     ADOPT,

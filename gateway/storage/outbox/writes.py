@@ -8,9 +8,8 @@ from typing import Protocol
 
 from gateway.counters import Counters
 from gateway.mqtt.output import Barrier
-from gateway.storage.engine.many_rows import insert_statement
+from gateway.storage.engine.many_rows import insert_statement, ranges_of
 from gateway.storage.engine.pending_batch import PendingBatch
-from gateway.storage.engine.ranges import ranges_of
 from gateway.storage.engine.writer import Writer
 from gateway.storage.outbox.reader import OutboxReader
 from gateway.storage.outbox.row import COLUMNS, LIVE, OutboxRow, Outcome, to_columns

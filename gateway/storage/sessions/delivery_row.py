@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from gateway.mqtt.packets import MESSAGE_OVERHEAD
 from gateway.mqtt.publication import Publication
 from gateway.session.span import Span
-from gateway.storage.engine.ranges import ranges_of
+from gateway.storage.engine.many_rows import ranges_of
 
 if TYPE_CHECKING:
     from gateway.mqtt.output import Barrier

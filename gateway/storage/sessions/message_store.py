@@ -3,10 +3,9 @@
 from gateway.mqtt.codec.publish import NO_PUBLISH_PROPERTIES
 from gateway.mqtt.publication import Publication
 from gateway.storage.engine.connection import Row
-from gateway.storage.engine.many_rows import insert_statement
+from gateway.storage.engine.many_rows import insert_statement, ranges_of
 from gateway.storage.engine.message_columns import MESSAGE_COLUMNS, PLAIN_COLUMNS
 from gateway.storage.engine.pending_batch import Add, AddRows
-from gateway.storage.engine.ranges import ranges_of
 from gateway.storage.sessions import message_row
 
 INSERT = insert_statement("message", ("id", *MESSAGE_COLUMNS))

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from gateway.session.restored import StoredSubscription
+from gateway.storage.engine.many_rows import joined
 from gateway.storage.engine.pending_batch import Add, AddRows, PendingBatch
-from gateway.storage.engine.ranges import joined
 from gateway.storage.sessions import session_rows
 from gateway.storage.sessions.deferred_writes import DeferredWrites
 from gateway.storage.sessions.delivery_row import DeliveryRow

@@ -16,8 +16,7 @@ from gateway.mqtt.properties import Properties
 from gateway.settings.uplink import UplinkSettings
 from gateway.storage.outbox.row import OutboxRow
 from gateway.uplink.envelope import has_more, remaining_expiry, write_user_properties
-from gateway.uplink.rules.targets import Targets
-from gateway.uplink.topic_bounds import TopicBounds
+from gateway.uplink.rules.targets import Targets, TopicBounds
 
 PACKET_IDENTIFIER = 2
 """Bytes of a packet identifier (section 2.2.1)."""

@@ -159,3 +159,14 @@ def landed_files(folder: Path) -> Iterator[LandedFile]:
                 except FileNotFoundError:
                     continue  # its reader has deleted it
                 yield LandedFile(found.st_mtime, entry.path, found.st_blocks * BLOCK)
+
+
+LANDING = "landing"
+"""The default destination: a directory in the data folder."""
+
+
+def landing_directory(config: UplinkSettings, data: Path) -> Path | None:
+    """Return the directory of an uplink without a `url`, None with one."""
+    if config.url is not None:
+        return None
+    return Path(config.directory) if config.directory else data / LANDING

@@ -4,7 +4,7 @@ from datetime import datetime, time, timedelta, tzinfo
 
 from gateway.clock import Clock
 from gateway.counters import Counters
-from gateway.storage.state.uplink_usage import UplinkUsage
+from gateway.storage.state.uplink_state import UplinkUsage
 
 BACKLOG_SHARE = 0.8
 """The part of the day's budget after which the backlog waits: the rest is for live messages."""

@@ -1,7 +1,8 @@
-"""The target of a rule's messages: the fleet's topic, RETAIN and QoS."""
+"""The target of a rule's messages: the fleet's topic, RETAIN and QoS; limits of topics there."""
 
 import re
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from gateway.mqtt.topics import topic_matches
 from gateway.settings.checks import TOPIC_PLACE
@@ -87,3 +88,30 @@ def _overlap(first: list[str], second: list[str]) -> bool:
 def _is_own(one: str, other: str) -> bool:
     """Whether only one of two first levels begins with $, which wildcards do not match."""
     return (one[:1] == "$" and other in ("+", "#")) or (other[:1] == "$" and one in ("+", "#"))
+
+
+class TopicBounds(NamedTuple):
+    """The most bytes and levels of a topic name, None if only MQTT limits them.
+
+    A broker does not announce these limits; some end the connection over a longer topic.
+    """
+
+    maximum_bytes: int
+    maximum_levels: int | None
+
+    def problem(self, topic: bytes) -> str:
+        """Return why a message cannot be sent to `topic`, "" if it can."""
+        if not topic:
+            return "its topic at the fleet is empty"
+        if len(topic) > self.maximum_bytes:
+            return (
+                f"its topic at the fleet has {len(topic):,} bytes, "
+                f"and maximum_topic_bytes is {self.maximum_bytes:,}"
+            )
+        levels = self.maximum_levels
+        if levels is not None and topic.count(b"/") >= levels:
+            return (
+                f"its topic at the fleet has {topic.count(b'/') + 1:,} levels, "
+                f"and maximum_topic_levels is {levels:,}"
+            )
+        return ""

@@ -11,7 +11,7 @@ from gateway.app.uplink.down import open_down
 from gateway.broker.store import StoresNothing
 from gateway.mqtt.packets import Publish
 from gateway.settings.uplink import DownSettings
-from gateway.storage.state.down_seen import DownSeen
+from gateway.storage.state.uplink_state import DownSeen
 from gateway.uplink import down as down_module
 from gateway.uplink.down import Down
 from tests.support.broker.broker_harness import Harness

@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.storage.engine.ranges import joined, ranges_of
+from gateway.storage.engine.many_rows import joined, ranges_of
 
 
 @given(st.sets(st.integers(1, 60)))

@@ -10,7 +10,7 @@ from gateway.mqtt.codec.packet_codec import encode
 from gateway.mqtt.message import Message
 from gateway.mqtt.packets import MQTT_3_1_1, ConnAck, Publish
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.storage.state.down_seen import DownSeen
+from gateway.storage.state.uplink_state import DownSeen
 from gateway.uplink.down import Down, DownRule
 from tests.support.disk.storage import Store, until
 from tests.support.fleet.fleet_broker import FleetBroker

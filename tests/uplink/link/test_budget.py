@@ -12,7 +12,7 @@ import gateway.uplink.link.schedule as gate_module
 import gateway.uplink.uplink as uplink_module
 from gateway.clock import Clock
 from gateway.counters import Counters
-from gateway.storage.state.uplink_usage import UplinkUsage
+from gateway.storage.state.uplink_state import UplinkUsage
 from gateway.uplink.link.budget import Budget, Metering
 from gateway.uplink.uplink import Uplink
 from tests.support.disk.storage import Store, open_store, until

@@ -10,8 +10,7 @@ from gateway.app.checks.check import check_configuration
 from gateway.config.errors import ConfigurationError
 from gateway.config.load import read
 from gateway.settings.uplink import RuleSettings
-from gateway.uplink.rules.targets import Targets, overlap
-from gateway.uplink.topic_bounds import TopicBounds
+from gateway.uplink.rules.targets import Targets, TopicBounds, overlap
 from tests.support.disk.storage import Store, outbox_row, until
 from tests.support.fleet.fleet_broker import FleetBroker
 from tests.support.fleet.uplinks import add_rows, running, uplink_settings
