@@ -54,7 +54,7 @@ class DownRule:
 
 
 class Seen(Protocol):
-    """Remembers accepted messages across restarts (`storage/state/down_seen.py`)."""
+    """Remembers accepted messages across restarts (`storage/state/uplink_state.py`)."""
 
     def has(self, packet_id: int, value: int) -> bool:
         """Return whether the message was accepted before."""
