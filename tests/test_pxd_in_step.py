@@ -161,11 +161,7 @@ def test_a_pxd_is_read_as_it_was_written() -> None:
 
 
 def test_slots_are_understood_in_each_form() -> None:
-    forms = {
-        '__slots__ = "a"': {"a"},
-        '__slots__ = ["a", "b"]': {"a", "b"},
-        "pass": set[str](),
-    }
+    forms = {'__slots__ = "a"': {"a"}, '__slots__ = ["a", "b"]': {"a", "b"}, "pass": set[str]()}
     for text, slots in forms.items():
         assert definitions(f"class C:\n    {text}\n").classes["C"].names == slots
 

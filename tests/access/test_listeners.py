@@ -10,10 +10,7 @@ NARROW = AccessPolicy(parse("user anna\ntopic read a/1\ntopic write b\ntopic rea
 DOOR = Origin("door", local=False, proven=True)
 YARD = Origin("yard", local=True, proven=False)
 BOTH = Listeners(
-    {
-        "door": ListenerRights(WIDE, "anna".__eq__, proves=True),
-        "yard": ListenerRights(NARROW),
-    }
+    {"door": ListenerRights(WIDE, "anna".__eq__, proves=True), "yard": ListenerRights(NARROW)}
 )
 
 

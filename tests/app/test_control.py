@@ -36,11 +36,7 @@ def test_a_command_is_carried_out(control: Control, done: list[str]) -> None:
     [("uplink", b"Pause"), ("uplink", b""), ("uplink", b"\xff"), ("up", b"pause"), ("", b"pause")],
 )
 def test_an_unknown_command_is_refused_and_told_what_there_is(
-    control: Control,
-    done: list[str],
-    caplog: pytest.LogCaptureFixture,
-    part: str,
-    payload: bytes,
+    control: Control, done: list[str], caplog: pytest.LogCaptureFixture, part: str, payload: bytes
 ) -> None:
     assert ask(control, part, payload) == ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR
     assert not done

@@ -14,8 +14,7 @@ def ask(gateway: Gateway, payload: bytes) -> ReasonCode:
 
 
 @table(
-    "payload",
-    [b"", b"[]", b"1", b"[" * 5000, b"{}", b'{"forget": 1}', b'{"forget": ""}', b"\xff"],
+    "payload", [b"", b"[]", b"1", b"[" * 5000, b"{}", b'{"forget": 1}', b'{"forget": ""}', b"\xff"]
 )
 def test_what_is_no_request_is_refused(payload: bytes) -> None:
     assert ask(Gateway.make(), payload) == ReasonCode.PAYLOAD_FORMAT_INVALID

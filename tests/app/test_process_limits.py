@@ -185,8 +185,7 @@ def test_the_soft_limit_is_raised_to_the_hard_one(limits: tuple[int, int]) -> No
 
 
 @pytest.mark.parametrize(
-    ("soft", "connections"),
-    [(256, 256 - RESERVED), (40, 1), (resource.RLIM_INFINITY, UNLIMITED)],
+    ("soft", "connections"), [(256, 256 - RESERVED), (40, 1), (resource.RLIM_INFINITY, UNLIMITED)]
 )
 def test_connections_leave_descriptors_for_the_rest(
     monkeypatch: pytest.MonkeyPatch, soft: int, connections: int

@@ -27,10 +27,7 @@ print("waited", flush=True)
 input()
 """
     with subprocess.Popen(
-        [sys.executable, "-c", program],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
+        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
         assert process.stdout is not None
         assert [process.stdout.readline() for _ in range(2)] == ["done\n"] * 2

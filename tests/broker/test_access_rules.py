@@ -55,10 +55,7 @@ class Place:
         complete(access.apply(harness.broker, [self.policy], 0.0))
 
     def connect(self, username: str, **fields: object) -> MemoryClient:
-        fields = {
-            "client_id": username,
-            "info": ConnectionInfo(access=self.policy),
-        } | fields
+        fields = {"client_id": username, "info": ConnectionInfo(access=self.policy)} | fields
         return self.harness.connect(username=username, **fields)  # type: ignore[arg-type]  # by name
 
     def change(self, acl: str) -> None:
@@ -196,10 +193,7 @@ def test_peer_to_peer() -> None:
     root.send(*(Publish(f"x/p2p/{to}", b"", 1, packet_id=1) for to in ("viewer", "open")))
     assert root.take() == [PubAck(1), PubAck(1)]
     viewer.send(Publish("x/p2p/root", b"", 1, packet_id=1))
-    assert viewer.take() == [
-        Publish("x/p2p/viewer", b"", 1, packet_id=1),
-        PubAck(1, DENIED),
-    ]
+    assert viewer.take() == [Publish("x/p2p/viewer", b"", 1, packet_id=1), PubAck(1, DENIED)]
     assert topics(open_one) == ["x/p2p/open"]
     place.change(ACL.replace("pattern read +/p2p/%c", ""))
     root.send(Publish("x/p2p/viewer", b"", 1, packet_id=1))
@@ -216,9 +210,7 @@ def test_commands_and_the_log(place: Place) -> None:
         "sensor": place.connect("sensor", client_id="3"),
         "root": place.connect("root", client_id="4"),
         "olga": place.harness.connect(
-            "5",
-            username="olga",
-            info=ConnectionInfo(username="olga", access=place.policy),
+            "5", username="olga", info=ConnectionInfo(username="olga", access=place.policy)
         ),
     }
     allowed = set()

@@ -28,10 +28,7 @@ class Place:
     def __init__(self, harness: Harness, home: str = "wide") -> None:
         self.harness = harness
         self.home = home
-        self.policies = {
-            "wide": AccessPolicy(parse(WIDE)),
-            "narrow": AccessPolicy(parse(NARROW)),
-        }
+        self.policies = {"wide": AccessPolicy(parse(WIDE)), "narrow": AccessPolicy(parse(NARROW))}
         self.begin()
 
     def begin(self) -> None:

@@ -302,8 +302,7 @@ class World:
         users = Users(anna="x", ben="x", cleo="x") if came.proven else None
         client = self.harness.open(MQTT_5, users, info)
         properties = Properties(
-            session_expiry_interval=expiry or None,
-            receive_maximum=self.random.choice((2, None)),
+            session_expiry_interval=expiry or None, receive_maximum=self.random.choice((2, None))
         )
         password = b"x" if came.proven else None
         client.send(

@@ -98,12 +98,7 @@ def topics(client: MemoryClient) -> list[str]:
 @pytest.mark.parametrize("version", [MQTT_3_1_1, MQTT_5])
 @pytest.mark.parametrize("away", [False, True])
 def test_another_user_is_refused(
-    hall: Hall,
-    caplog: pytest.LogCaptureFixture,
-    *,
-    away: bool,
-    version: int,
-    clean_start: bool,
+    hall: Hall, caplog: pytest.LogCaptureFixture, *, away: bool, version: int, clean_start: bool
 ) -> None:
     will = Will("gone", b"", properties=Properties(will_delay_interval=100))
     anna = hall.enter("anna", will=will)

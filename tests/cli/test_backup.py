@@ -195,10 +195,7 @@ def test_a_path_that_leads_elsewhere_is_not_written(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("damage", ["database", "disk"])
 def test_what_fails_leaves_nothing(
-    tmp_path: Path,
-    damage: str,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, damage: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data = tmp_path / "data"
     data.mkdir()

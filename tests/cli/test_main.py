@@ -117,10 +117,7 @@ def test_check_of_a_good_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 
 @pytest.mark.parametrize(
     ("text", "key"),
-    [
-        ("[uplink]\n[outbox]\n", "outbox.when_full"),
-        ("[broker]\nqueue_", "broker.queue_when_full"),
-    ],
+    [("[uplink]\n[outbox]\n", "outbox.when_full"), ("[broker]\nqueue_", "broker.queue_when_full")],
 )
 def test_check_says_what_gives_up_acknowledged_messages(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, key: str

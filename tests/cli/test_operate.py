@@ -103,7 +103,7 @@ async def test_who_is_there_what_waits_and_what_rules_took(clients: Clients, ask
     assert ": DISCONNECT" in shown
     queues = ask("queue", "list")
     assert [line.split()[0] for line in queues.splitlines()] == [
-        *("kind", "uplink", "delayed", "session"),
+        *("kind", "uplink", "delayed", "session")
     ]
     assert ask.json("queue", "list", "--kind", "session")[0]["depth"] == 2
     assert "payload.value > 20" in ask("rule", "list")

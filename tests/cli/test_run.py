@@ -75,10 +75,7 @@ def test_a_data_folder_that_cannot_be(tidegate: Command, tmp_path: Path) -> None
         ("[gateway]\nidd = 'barn'", "gateway.idd = 'barn' is not allowed: unknown key; there are"),
         ("[[listener]]\nport = 99999", "listener[0].port = 99999 is not allowed: a whole number"),
         ("[[uplink.rule]]\ntopic = 'a'\nwhere = 'x >'", "uplink.rule[0].where = 'x >' is not"),
-        (
-            "[[listener]]\npassword_file = 'none'",
-            "password_file = 'none' is not allowed: No",
-        ),
+        ("[[listener]]\npassword_file = 'none'", "password_file = 'none' is not allowed: No"),
         ("[gateway", "gateway.toml: not TOML: "),
     ],
 )

@@ -6,12 +6,7 @@ import pytest
 from gateway.cli.commands import options_of
 from gateway.cli.run_arguments import DATA, DURABILITY, OPTIONS, simple_options
 
-DEFAULTS: dict[str, Any] = {
-    "config": None,
-    "port": None,
-    "data": DATA,
-    "durability": DURABILITY[0],
-}
+DEFAULTS: dict[str, Any] = {"config": None, "port": None, "data": DATA, "durability": DURABILITY[0]}
 
 SIMPLE = [
     "",

@@ -37,9 +37,7 @@ BROKEN_ACKNOWLEDGEMENTS = [
             ERROR, f"{name} with a reason code", acknowledgement(first_byte, 1, 0), versions=ONLY_3
         ),
         Case(
-            ERROR,
-            f"{name} with a byte too many",
-            wire.packet(first_byte, b"\x00\x01\x00\x00\x00"),
+            ERROR, f"{name} with a byte too many", wire.packet(first_byte, b"\x00\x01\x00\x00\x00")
         ),
         *(
             Case(

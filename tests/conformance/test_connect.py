@@ -6,10 +6,7 @@ import pytest
 
 from tests.conformance.support import wire
 from tests.conformance.support.answers import read_connack
-from tests.conformance.support.codes import (
-    BAD_AUTHENTICATION_METHOD,
-    SESSION_TAKEN_OVER,
-)
+from tests.conformance.support.codes import BAD_AUTHENTICATION_METHOD, SESSION_TAKEN_OVER
 from tests.conformance.support.peer import Peers
 from tests.conformance.support.statements import keeps
 
@@ -96,8 +93,7 @@ def test_clients_without_an_identifier_are_not_mixed_up(peers: Peers) -> None:
 
 @keeps("3.1.1:3.1.3-7", "3.1.1:3.1.3-8", "3.1.1:3.1.3-9", "3.1.1:3.2.2-4", "3.1.1:3.2.2-5")
 @pytest.mark.parametrize(
-    ("version", "clean"),
-    [(wire.MQTT_3_1_1, False), (wire.MQTT_3_1, False), (wire.MQTT_3_1, True)],
+    ("version", "clean"), [(wire.MQTT_3_1_1, False), (wire.MQTT_3_1, False), (wire.MQTT_3_1, True)]
 )
 def test_no_identifier_for_a_session_that_lasts(peers: Peers, version: int, clean: bool) -> None:
     """MQTT 3.1, section 3.1: an identifier has 1 to 23 characters, else return code 2."""

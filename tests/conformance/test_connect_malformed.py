@@ -50,9 +50,7 @@ MALFORMED_CASES = [
         with_flags(0x22),
     ),
     Case(
-        f"{FORM} 5:3.1.2-12 3.1.1:3.1.2-14",
-        "a will of QoS 3",
-        with_flags(0x1E, *WILL, will=True),
+        f"{FORM} 5:3.1.2-12 3.1.1:3.1.2-14", "a will of QoS 3", with_flags(0x1E, *WILL, will=True)
     ),
     Case(f"{FORM} 5:3.1.2-9 3.1.1:3.1.2-9", "a will flag without a will", with_flags(0x06)),
     Case(

@@ -66,10 +66,7 @@ CASES = [
     Case(RESERVED, "CONNACK from a client", b"\x20\x02\x00\x00", PROTOCOL_ERROR, ONLY_3),
     Case(RESERVED, "CONNACK from a client, MQTT 5", b"\x20\x03\x00\x00\x00", PROTOCOL_ERROR),
     Case(
-        RESERVED,
-        "SUBACK from a client",
-        lambda version: wire.suback(version, 1, 0),
-        PROTOCOL_ERROR,
+        RESERVED, "SUBACK from a client", lambda version: wire.suback(version, 1, 0), PROTOCOL_ERROR
     ),
     Case(
         RESERVED,

@@ -159,15 +159,9 @@ AFTER_CONNECT = [
         PROTOCOL_ERROR,
     ),
     Case(
-        "5:1.5.5",
-        "a subscription identifier of five bytes",
-        subscribe(b"\x0b\x80\x80\x80\x80\x01"),
+        "5:1.5.5", "a subscription identifier of five bytes", subscribe(b"\x0b\x80\x80\x80\x80\x01")
     ),
-    Case(
-        "5:1.5.5-1",
-        "a subscription identifier longer than needed",
-        subscribe(b"\x0b\x81\x00"),
-    ),
+    Case("5:1.5.5-1", "a subscription identifier longer than needed", subscribe(b"\x0b\x81\x00")),
 ]
 
 

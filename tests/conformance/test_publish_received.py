@@ -37,9 +37,7 @@ def published(topic: str, qos: int, version: int) -> bytes:
 CASES = [
     *(with_first_byte(first_byte) for first_byte in (0x36, 0x37, 0x3E, 0x3F)),
     *(
-        with_first_byte(first_byte, b"")._replace(
-            statements=f"{ERROR} 5:3.3.1-2 3.1.1:3.3.1-2",
-        )
+        with_first_byte(first_byte, b"")._replace(statements=f"{ERROR} 5:3.3.1-2 3.1.1:3.3.1-2")
         for first_byte in (0x38, 0x39)
     ),
     *(
@@ -52,10 +50,7 @@ CASES = [
         for topic in ("#", "+", "a/#", "a/+/b", "a+", "#a", "$share/g/#")
     ),
     Case(
-        "3.1.1:4.7.3-1",
-        "an empty topic name",
-        wire.publish(wire.MQTT_3_1_1, ""),
-        versions=ONLY_3,
+        "3.1.1:4.7.3-1", "an empty topic name", wire.publish(wire.MQTT_3_1_1, ""), versions=ONLY_3
     ),
     Case(
         "5:4.7.3-1 5:3.3.2.3.4",

@@ -38,12 +38,7 @@ def test_each_message_goes_to_one_member(peers: Peers, topic: str, qos: int) -> 
 
 @keeps("5:4.8.2")
 def test_groups_of_another_name_or_filter_are_others(peers: Peers, topic: str) -> None:
-    filters = [
-        f"$share/g/{topic}/a",
-        f"$share/h/{topic}/a",
-        f"$share/g/{topic}/+",
-        f"{topic}/a",
-    ]
+    filters = [f"$share/g/{topic}/a", f"$share/h/{topic}/a", f"$share/g/{topic}/+", f"{topic}/a"]
     members = [peers.connect().subscribe((topic_filter, 0)) for topic_filter in filters]
     peers.connect().publish(f"{topic}/a", b"x", 1)
     assert take_all(members) == [[b"x"]] * 4

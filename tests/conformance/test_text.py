@@ -40,11 +40,7 @@ def in_will(properties: Callable[[bytes], bytes]) -> Place:
 
 
 AT_CONNECT = [
-    *cases(
-        "the client identifier",
-        wire.connect,
-        "5:3.1.3-4 3.1.1:3.1.3-4",
-    ),
+    *cases("the client identifier", wire.connect, "5:3.1.3-4 3.1.1:3.1.3-4"),
     *cases(
         "the user name",
         lambda version, content: wire.connect(version, "x", username=content),
@@ -98,12 +94,7 @@ def in_publish(properties: Callable[[bytes], bytes]) -> Place:
 
 
 AFTER_CONNECT = [
-    *cases(
-        "the topic name",
-        wire.publish,
-        "5:3.3.2-1 3.1.1:3.3.2-1",
-        "5:4.7.3-2 3.1.1:4.7.3-2",
-    ),
+    *cases("the topic name", wire.publish, "5:3.3.2-1 3.1.1:3.3.2-1", "5:4.7.3-2 3.1.1:4.7.3-2"),
     *cases(
         "a topic filter",
         lambda version, content: wire.subscribe(version, 1, ("t", 0), (content, 0)),

@@ -210,10 +210,7 @@ where = "payload > 0"
 
 @pytest.mark.parametrize(
     ("target", "prefix"),
-    [
-        ("", "tidegate/barn/data/"),
-        ('target = "site/{gateway}/{topic}"', "site/barn/"),
-    ],
+    [("", "tidegate/barn/data/"), ('target = "site/{gateway}/{topic}"', "site/barn/")],
 )
 def test_what_nothing_is_retained_of_any_more_is_cleared_on_request(
     tmp_path: Path, fleet: Mosquitto, target: str, prefix: str

@@ -42,11 +42,7 @@ class Place:
         (self.folder / "users").write_text(text)
 
     async def connect(
-        self,
-        client_id: str,
-        username: str,
-        *,
-        will: Will | None = None,
+        self, client_id: str, username: str, *, will: Will | None = None
     ) -> tuple[RawClient, ConnAck]:
         client = await RawClient.open(self.door)
         self.clients.append(client)

@@ -79,8 +79,5 @@ STREAMS = st.one_of(
 )
 """What a client might send behind its CONNECT, or instead of it."""
 
-BEGINNINGS = st.one_of(
-    st.just(b""),
-    *(st.sampled_from(connects) for connects in CONNECTS.values()),
-)
+BEGINNINGS = st.one_of(st.just(b""), *(st.sampled_from(connects) for connects in CONNECTS.values()))
 """What a connection begins with: a CONNECT that is accepted, or none."""

@@ -24,11 +24,7 @@ def connect(
 
 
 def subscribe(
-    filters: list[str],
-    version: int = 4,
-    packet_id: int = 1,
-    qos: int = 0,
-    block: bytes = b"",
+    filters: list[str], version: int = 4, packet_id: int = 1, qos: int = 0, block: bytes = b""
 ) -> bytes:
     body = struct.pack(">H", packet_id) + (behind_length(block) if version == 5 else b"")
     return packet(0x82, body + b"".join(text(each) + bytes((qos,)) for each in filters))

@@ -107,12 +107,7 @@ class NaiveBroker:
         )
 
     def connect(
-        self,
-        client_id: str,
-        clean: bool,
-        expiry: float,
-        will: Will | None,
-        login: Login = ANYBODY,
+        self, client_id: str, clean: bool, expiry: float, will: Will | None, login: Login = ANYBODY
     ) -> bool:
         """Return whether there was a session, which goes on."""
         if client_id in self.sessions and self.sessions[client_id].connected:

@@ -94,10 +94,7 @@ def _holders() -> dict[str, Holder]:
             (new.publish("a/x", 0, 1, 2), new.publish("all/x", 0, 1)),
         ),
         "topic admissions": Holder(
-            (
-                Subscribe("c", (Request("a/#", 1),)),
-                new.publish("a/x", 0, 1, 2, by="b"),
-            ),
+            (Subscribe("c", (Request("a/#", 1),)), new.publish("a/x", 0, 1, 2, by="b")),
             (new.publish("a/x", 0, 1, 2, by="b"), new.publish("a/x", 1, by="c")),
         ),
         "access": Holder(
@@ -129,10 +126,7 @@ def _holders() -> dict[str, Holder]:
             (Pass(45), new.publish("a/x", 1)),
         ),
         "wills": Holder(
-            (
-                Connect("b", will=will, will_delay=20),
-                Subscribe("c", (Request("a/will", 1),)),
-            ),
+            (Connect("b", will=will, will_delay=20), Subscribe("c", (Request("a/will", 1),))),
             (Do("b", "drop"), Pass(30)),
         ),
         "channels": Holder(

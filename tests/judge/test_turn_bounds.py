@@ -8,11 +8,7 @@ from tests.support.table import table
 
 RECEIVERS = 150
 
-SHAPES = {
-    "empty first": [0, 1],
-    "large first": [1, 0],
-    "one in ten": [0] * 9 + [1],
-}
+SHAPES = {"empty first": [0, 1], "large first": [1, 0], "one in ten": [0] * 9 + [1]}
 """Which payloads are large and which empty; they come round."""
 
 

@@ -109,13 +109,7 @@ def test_each_receiver_gets_the_messages(
             if not mqtt5:
                 continue
             packet = encode_with_alias(
-                publication,
-                number,
-                one.first_byte,
-                one.identifiers,
-                one.now,
-                aliases,
-                NO_LIMIT,
+                publication, number, one.first_byte, one.identifiers, one.now, aliases, NO_LIMIT
             )
             found = one.read(packet, 0)
             alias = found.properties.topic_alias

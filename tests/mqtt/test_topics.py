@@ -26,14 +26,7 @@ INVALID_NAMES = [
 
 VALID_FILTERS = [
     *["a", "/", "//", "#", "+", "+/+", "/+", "+/", "a/#", "/#", "+/#", "a/+/b", "$SYS/#", "a b"],
-    *[
-        "$share/g/a",
-        "$share/g/#",
-        "$share/g/+/a",
-        "$share/g//",
-        "$sharea/b",
-        "a" * 65_535,
-    ],
+    *["$share/g/a", "$share/g/#", "$share/g/+/a", "$share/g//", "$sharea/b", "a" * 65_535],
 ]
 
 INVALID_FILTERS = [

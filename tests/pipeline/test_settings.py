@@ -35,9 +35,7 @@ def test_a_link_to_the_tables_has_their_checkpoints(tmp_path: Path) -> None:
     assert settings.checkpoints == tmp_path / "disk" / "checkpoints" / "tables"
 
 
-def test_the_master_is_the_option_s_then_the_environment_s(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_master_is_the_option_s_then_the_environment_s(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TIDEGATE_SPARK_MASTER", "spark://fleet:7077")
     assert make_settings().master == "spark://fleet:7077"
     assert not make_settings().local

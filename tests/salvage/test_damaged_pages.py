@@ -64,11 +64,7 @@ def test_an_inner_page_that_is_a_copy_of_another(tmp_path: Path, known: Known) -
     seed=st.integers(0, 1 << 30),
 )
 def test_any_pages(
-    tmp_path_factory: pytest.TempPathFactory,
-    known: Known,
-    numbers: list[int],
-    how: str,
-    seed: int,
+    tmp_path_factory: pytest.TempPathFactory, known: Known, numbers: list[int], how: str, seed: int
 ) -> None:
     content, pages = known.database, set[int]()
     for number in numbers:

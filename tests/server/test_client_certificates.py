@@ -25,12 +25,7 @@ async def guarded(tmp_path: Path, authority: Authority, server_pair: Pair) -> As
         return replace(listener, client_ca=authority.ca_file, tls_identity="cn")
 
     opened = await open_place(
-        "tls",
-        tmp_path,
-        authority,
-        server_pair,
-        authenticator=Nobody(),
-        change=ask_for_certificates,
+        "tls", tmp_path, authority, server_pair, authenticator=Nobody(), change=ask_for_certificates
     )
     yield opened
     await opened.close()

@@ -6,11 +6,7 @@ from tests.support.broker.publications import publish
 from tests.support.broker.spans import OVERHEAD, Row, keep
 
 
-@given(
-    st.lists(st.sampled_from([0, 1, 500]), min_size=2, max_size=6),
-    st.booleans(),
-    st.data(),
-)
+@given(st.lists(st.sampled_from([0, 1, 500]), min_size=2, max_size=6), st.booleans(), st.data())
 def test_two_parts_are_as_much_as_the_whole(
     sizes: list[int], written: bool, data: st.DataObject
 ) -> None:

@@ -520,12 +520,7 @@ def test_a_channel_that_nobody_serves_needs_a_person(
 
 def test_a_fleet_that_acknowledges_nothing_is_told_before_the_link_ends() -> None:
     bench = Bench()
-    figures = {
-        "state": "connected",
-        "inflight": 40,
-        "waiting": 173,
-        "acknowledged": 9_000,
-    }
+    figures = {"state": "connected", "inflight": 40, "waiting": 173, "acknowledged": 9_000}
     bench.tell(**{f"tidegate__uplink__plant__{name}": value for name, value in figures.items()})
     for uptime in range(100, 112):
         bench.round(uptime)

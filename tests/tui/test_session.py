@@ -355,8 +355,7 @@ def test_publish_and_clear_ask_first(bench: Bench) -> None:
 
 def test_the_verdict_leads_to_its_place(bench: Bench) -> None:
     bench.tell(
-        uptime="9 seconds",
-        tidegate__alarm__disk='{"raised": 900000, "text": "the disk is full"}',
+        uptime="9 seconds", tidegate__alarm__disk='{"raised": 900000, "text": "the disk is full"}'
     )
     bench.client.answers["status"]["uplinks"] = [
         {"name": "plant", "state": "disconnected", "error": "no route", "waiting": 12}

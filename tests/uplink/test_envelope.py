@@ -35,12 +35,7 @@ FORGED = (
         ),
         ({"client_id": "c"}, True, False, [SEQ, TIME, ("clientid", "c")]),
         # what the publisher calls as we do is not the first of its name
-        (
-            {"client_id": "c", "user_properties": FORGED},
-            False,
-            False,
-            [SEQ, TIME, *OURS, *FORGED],
-        ),
+        ({"client_id": "c", "user_properties": FORGED}, False, False, [SEQ, TIME, *OURS, *FORGED]),
         (
             {"client_id": "c", "username": "u", "qos": 2, "user_properties": FORGED},
             True,

@@ -130,7 +130,7 @@ async def test_states_are_told_as_they_change(store: Store) -> None:
     await connected(uplink)
     await uplink.close()
     assert states == [
-        *("off", "connecting", "connected", "paused", "connecting", "connected", "off"),
+        *("off", "connecting", "connected", "paused", "connecting", "connected", "off")
     ]
     assert store.counters.count("tidegate/uplink/reconnects") == 1
 

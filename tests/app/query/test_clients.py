@@ -129,10 +129,7 @@ async def test_what_waits_for_who_is_away_is_told(
 
 
 async def test_a_client_is_disconnected_and_told_by_whom_and_why(
-    gateway: Gateway,
-    operator: Operator,
-    clients: Clients,
-    caplog: pytest.LogCaptureFixture,
+    gateway: Gateway, operator: Operator, clients: Clients, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO")
     client = await clients.connect("c")

@@ -99,10 +99,7 @@ async def test_rules_have_their_counters(
 
 
 async def test_retained_messages_are_cleared_and_subscribers_told(
-    gateway: Gateway,
-    operator: Operator,
-    clients: Clients,
-    monkeypatch: pytest.MonkeyPatch,
+    gateway: Gateway, operator: Operator, clients: Clients, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     publisher = await clients.connect("p")
     for topic in ("a/1", "a/2", "a/3", "b"):

@@ -75,10 +75,7 @@ async def test_both_rules_are_counted_and_their_differences_kept(
     assert trial["new"]["bytes"] == 3 * (len(WARM) + len("sensors/x"))
     assert trial["new"]["bytes_a_day"] > trial["old"]["bytes_a_day"] > 0
     shown = [(each["topic"], each["payload"], each["taken_by"]) for each in trial["differences"]]
-    assert shown == [
-        ("sensors/x", COLD.decode(), "new"),
-        ("sensors/y", COLD.decode(), "new"),
-    ]
+    assert shown == [("sensors/x", COLD.decode(), "new"), ("sensors/y", COLD.decode(), "new")]
     rows = (await operator.ask("rules"))["rows"]
     assert rows[0]["counters"]["passed"] == 1  # the trial counts nothing else
     over = await found(operator, name="t", end=True)

@@ -105,11 +105,7 @@ BROKEN = [
 
 @pytest.mark.parametrize(("bound", "uplink", "text"), BROKEN)
 def test_a_promise_that_cannot_be_kept_is_refused(
-    tmp_path: Path,
-    bound: str,
-    uplink: str,
-    text: str,
-    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path, bound: str, uplink: str, text: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = written(tmp_path, PROMISE + bound, "[uplink]\n" + uplink)
     with pytest.raises(ConfigurationError) as raised:

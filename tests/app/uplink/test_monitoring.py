@@ -49,11 +49,7 @@ topic = "sensors/#"
     ],
 )
 async def test_the_alarm_is_raised_and_ends(
-    tmp_path: Path,
-    caplog: pytest.LogCaptureFixture,
-    more: str,
-    code: ReasonCode,
-    said: str,
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, more: str, code: ReasonCode, said: str
 ) -> None:
     file = tmp_path / "gateway.toml"
     file.write_text(SETTINGS.format(port=free_port(), nobody=free_port(), more=more))

@@ -389,11 +389,7 @@ def test_lists_strength_and_rate_limit_what_is_taken(gateway: Gateway) -> None:
     ours.on_advertisement(heard(bthome(4), 105.0))
     assert {
         name: gateway.figure(f"ble/{name}") for name in ("too_soon", "too_weak", "not_listed")
-    } == {
-        "too_soon": 1,
-        "too_weak": 1,
-        "not_listed": 1,
-    }
+    } == {"too_soon": 1, "too_weak": 1, "not_listed": 1}
     assert sum(topic.endswith("/temperature") for topic, _ in gateway.broker.readings) == 2
 
 

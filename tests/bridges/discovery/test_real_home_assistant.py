@@ -274,16 +274,10 @@ def _silence_and_removal(house: House) -> None:
         house.read("a4c138112233/opening", True)
         time.sleep(0.7)
     house.assistant.wait(
-        {
-            "sensor.barn1_temperature": "9",
-            "binary_sensor.a4c138112233_opening": "on",
-        }
+        {"sensor.barn1_temperature": "9", "binary_sensor.a4c138112233_opening": "on"}
     )
     house.assistant.wait(
-        {
-            "sensor.barn1_temperature": "unavailable",
-            "binary_sensor.a4c138112233_opening": "on",
-        }
+        {"sensor.barn1_temperature": "unavailable", "binary_sensor.a4c138112233_opening": "on"}
     )
     forgotten = tidegate(
         "node", "forget", "barn1", f"mqtt://127.0.0.1:{house.gateway.port}", folder=house.folder

@@ -31,10 +31,7 @@ CONTROLS: list[tuple[dict[str, Any], Control]] = [
         {"writable": True, "type": "int16", "scale": 0.1, "unit": "°C"},
         Control("number", -3276.8, 3276.7, 0.1, "°C"),
     ),
-    (
-        {"writable": True, "scale": 0.5, "minimum": 5, "maximum": 30},
-        Control("number", 5, 30, 0.5),
-    ),
+    ({"writable": True, "scale": 0.5, "minimum": 5, "maximum": 30}, Control("number", 5, 30, 0.5)),
     ({"writable": True, "type": "float32"}, Control("number", -1e9, 1e9, 0.001)),
 ]
 

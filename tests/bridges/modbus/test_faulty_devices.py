@@ -28,11 +28,7 @@ def gateway() -> Gateway:
 
 @contextlib.asynccontextmanager
 async def bridging(
-    gateway: Gateway,
-    port: str,
-    registers: list[Register],
-    kind: BridgeKind = KIND,
-    **settings: Any,
+    gateway: Gateway, port: str, registers: list[Register], kind: BridgeKind = KIND, **settings: Any
 ) -> AsyncIterator[None]:
     supervisor = Supervisor(gateway.services)
     configured = ModbusSettings(port=port, register=tuple(registers), **settings)
@@ -61,10 +57,7 @@ def reported(caplog: pytest.LogCaptureFixture, word: str) -> list[str]:
 
 
 @pytest.mark.uncovered
-@pytest.mark.parametrize(
-    ("illegal", "code"),
-    [(0, 2), (6, 3), (9, 4), (0, 1), (9, 1), (6, 9)],
-)
+@pytest.mark.parametrize(("illegal", "code"), [(0, 2), (6, 3), (9, 4), (0, 1), (9, 1), (6, 9)])
 async def test_one_illegal_register_costs_no_neighbour_and_is_named_once(
     gateway: Gateway, caplog: pytest.LogCaptureFixture, illegal: int, code: int
 ) -> None:
@@ -175,10 +168,7 @@ async def test_a_device_that_is_away_is_asked_for_the_same_when_it_comes_back(
 
 
 async def test_what_marks_no_value_is_no_reading(gateway: Gateway) -> None:
-    async with (
-        tcp_slave(Slave()) as port,
-        bridging(gateway, port, neighbours(4, invalid=(2,))),
-    ):
+    async with tcp_slave(Slave()) as port, bridging(gateway, port, neighbours(4, invalid=(2,))):
         await until(lambda: gateway.counters.count("tidegate/modbus/invalid") > 1)
     assert found(gateway) == {"q0": 0, "q1": 1, "q3": 3}
 

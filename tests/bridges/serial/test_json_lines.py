@@ -23,10 +23,7 @@ SAMPLES = [
     ('{"quantity":"contact","value":true}', Sample({}, reading=("contact", True, None))),
     ('{"quantity":"count","value":0,"unit":null}', Sample({}, reading=("count", 0, None))),
     ('{"quantity":"q","value":"on","unit":""}', Sample({}, reading=("q", "on", None))),
-    (
-        '{"quantity":"q","value":1,"node":null,"time":null}',
-        Sample({}, reading=("q", 1, None)),
-    ),
+    ('{"quantity":"q","value":1,"node":null,"time":null}', Sample({}, reading=("q", 1, None))),
     (
         '{"quantity":"q","value":1e3,"firmware":"7.2"}',
         Sample({"firmware": "7.2"}, reading=("q", 1000.0, None)),
@@ -153,16 +150,7 @@ def test_no_line_takes_long_to_mend() -> None:
 
 
 @table(
-    "line",
-    [
-        b"rst:0x1 (POWERON_RESET)",
-        b"[]",
-        b"21.5",
-        b"{x",
-        b"\xff\xfe",
-        b"[" * 1024,
-        b"null",
-    ],
+    "line", [b"rst:0x1 (POWERON_RESET)", b"[]", b"21.5", b"{x", b"\xff\xfe", b"[" * 1024, b"null"]
 )
 def test_lines_that_are_no_readings(line: bytes) -> None:
     with pytest.raises(NoReadingError):

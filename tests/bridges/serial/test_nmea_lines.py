@@ -36,10 +36,7 @@ def tagged(tags: str, sentence: bytes) -> bytes:
 SENTENCES_READ: list[tuple[bytes, dict[str, object]]] = [
     (GGA, {**POSITION, "satellites": 8.0, "altitude": 545.4}),
     (nmea("GPGGA,123519,,,,,0,00,,,M,,M,,"), {}),
-    (
-        RMC,
-        {"latitude": -48.1173, "longitude": -11.5166667, "speed": 11.5236, "course": 84.4},
-    ),
+    (RMC, {"latitude": -48.1173, "longitude": -11.5166667, "speed": 11.5236, "course": 84.4}),
     (nmea("GPRMC,123519,V,,,,,,,230394,,"), {}),
     (nmea(f"GPRMC,123519,A,{PLACE},022.4,084.4,230394,003.1,W,N"), {}),
     (nmea(f"GPGLL,{PLACE}"), POSITION),
@@ -80,10 +77,7 @@ SENTENCES_READ: list[tuple[bytes, dict[str, object]]] = [
     (nmea("WIMTA,21.5,C"), {"temperature": 21.5}),
     (nmea("WIMHU,48.5,,10.2,C"), {"humidity": 48.5, "temperature_dew_point": 10.2}),
     (nmea("IIXDR,T,1500,R,ENGINE#0"), {"ENGINE-0": 1500.0}),
-    (
-        nmea("WIMWV,214.8,R,7.2,K,A"),
-        {"wind_angle_apparent": 214.8, "wind_speed_apparent": 2.0},
-    ),
+    (nmea("WIMWV,214.8,R,7.2,K,A"), {"wind_angle_apparent": 214.8, "wind_speed_apparent": 2.0}),
     (nmea("WIMWV,214.8,T,10,N,A"), {"wind_angle_true": 214.8, "wind_speed_true": 5.1444}),
     (nmea("WIMWV,214.8,T,10,S,A"), {"wind_angle_true": 214.8, "wind_speed_true": 4.4704}),
     (nmea("WIMWV,214.8,R,7.2,K,V"), {}),

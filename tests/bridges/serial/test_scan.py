@@ -126,9 +126,7 @@ async def test_a_port_that_the_gateway_has_open_is_left_alone(line: SerialLine) 
     port.close()
 
 
-async def test_without_a_port_every_adapter_is_listened_to(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_without_a_port_every_adapter_is_listened_to(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scan, "plugged_in", list)
     reported: list[str] = []
     assert await scan_ports(ScanOptions(reported.append)) == []

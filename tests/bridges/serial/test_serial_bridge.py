@@ -171,10 +171,7 @@ async def test_an_acknowledgement_for_a_device_that_is_gone_is_dropped_and_count
 
 
 async def test_a_port_that_does_not_exist_is_shown_and_found_when_it_comes(
-    gateway: Gateway,
-    line: SerialLine,
-    counters: Counters,
-    caplog: pytest.LogCaptureFixture,
+    gateway: Gateway, line: SerialLine, counters: Counters, caplog: pytest.LogCaptureFixture
 ) -> None:
     line.unplug()
     caplog.set_level(logging.INFO)
@@ -219,10 +216,7 @@ async def test_a_frame_repeated_after_a_restart_is_dropped_and_acknowledged(
 
 @pytest.mark.parametrize(
     ("port", "name"),
-    [
-        ("/dev/ttyUSB0", "ttyUSB0"),
-        ("/dev/serial/by-id/usb-Acme_C+_#1-if00", "usb-Acme_C___1-if00"),
-    ],
+    [("/dev/ttyUSB0", "ttyUSB0"), ("/dev/serial/by-id/usb-Acme_C+_#1-if00", "usb-Acme_C___1-if00")],
 )
 def test_the_name_of_a_port_can_stand_in_a_topic(port: str, name: str) -> None:
     assert port_name(port) == name

@@ -188,11 +188,7 @@ FORMATS: list[tuple[type[TelegramDecoder], bytes, dict[str, tuple[object, str | 
     (
         D0Decoder,
         asked(),
-        {
-            "energy/t1": (1234.5, "kWh"),
-            "energy_returned": (0.1, "kWh"),
-            "voltage/l1": (230.0, "V"),
-        },
+        {"energy/t1": (1234.5, "kWh"), "energy_returned": (0.1, "kWh"), "voltage/l1": (230.0, "V")},
     ),
     (
         SmlDecoder,

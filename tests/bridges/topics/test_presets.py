@@ -87,7 +87,7 @@ async def test_a_thermometer_keeps_its_series_when_others_come_and_go() -> None:
     await read(gateway, TopicsSettings(preset="tasmota"), every)
     plain, other = "sensors/w/temperature", "sensors/w/temperature/01131b12bbbb"
     assert [(topic, each["value"]) for topic, each in gateway.broker.readings] == [
-        *((plain, 60), (plain, 61), (other, 20), (other, 21), (plain, 62)),
+        *((plain, 60), (plain, 61), (other, 20), (other, 21), (plain, 62))
     ]
 
 

@@ -126,8 +126,7 @@ def test_many_of_one_size_have_consecutive_names() -> None:
 
 
 @pytest.mark.parametrize(
-    ("how", "expiry"),
-    [({}, 60), ({"alias": 5}, None), ({"identifier": 7}, None)],
+    ("how", "expiry"), [({}, 60), ({"alias": 5}, None), ({"identifier": 7}, None)]
 )
 def test_they_are_there_beside_what_belongs_to_a_connection(
     how: dict[str, int], expiry: int | None

@@ -67,11 +67,7 @@ def test_the_certificate_says_who_the_client_is(
     harness: Harness, version: int, username: str | None
 ) -> None:
     harness.connect(
-        "c",
-        version,
-        authenticator=Users(),
-        info=ConnectionInfo(username="anna"),
-        username=username,
+        "c", version, authenticator=Users(), info=ConnectionInfo(username="anna"), username=username
     )
     assert harness.session().username == "anna"
 

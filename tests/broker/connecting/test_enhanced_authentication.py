@@ -185,9 +185,7 @@ def test_a_client_may_prove_it_again(harness: Harness) -> None:
 
 
 @pytest.mark.parametrize(
-    "steps",
-    [[b"anna", b"berta"], [b"berta", b"atreb"]],
-    ids=["wrong answer", "another user"],
+    "steps", [[b"anna", b"berta"], [b"berta", b"atreb"]], ids=["wrong answer", "another user"]
 )
 def test_who_cannot_prove_it_again_is_disconnected(harness: Harness, steps: list[bytes]) -> None:
     client = connected(harness)

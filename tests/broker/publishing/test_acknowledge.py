@@ -46,11 +46,7 @@ def test_a_refusal_of_an_unknown_message_needs_no_answer(
     [
         (2, PubAck, "PUBACK for the QoS 2 message 1"),
         (1, PubRec, "PUBREC for the QoS 1 message 1"),
-        (
-            1,
-            REFUSAL,
-            "PUBREC for the QoS 1 message 1",
-        ),
+        (1, REFUSAL, "PUBREC for the QoS 1 message 1"),
         (2, PubComp, "PUBCOMP for 1 before its PUBREC"),
         (1, PubComp, "PUBCOMP for 1 before its PUBREC"),
     ],

@@ -14,8 +14,7 @@ OTHER = "site/floor/device/humidity"
 
 
 @pytest.mark.parametrize(
-    ("theirs", "ours", "aliases"),
-    [(None, 5, 0), (2, 5, 2), (5, 2, 2), (5, 0, 0), (65_535, 3, 3)],
+    ("theirs", "ours", "aliases"), [(None, 5, 0), (2, 5, 2), (5, 2, 2), (5, 0, 0), (65_535, 3, 3)]
 )
 def test_the_lesser_maximum_counts(theirs: int | None, ours: int, aliases: int) -> None:
     harness = Harness(BrokerSettings(topic_alias_maximum_out=ours))

@@ -81,9 +81,7 @@ def test_properties_keep_their_order_and_their_bytes(harness: Harness) -> None:
     assert len(receiver.take()) == 3
 
 
-def test_a_packet_identifier_of_0_ends_the_connection_behind_those_before(
-    harness: Harness,
-) -> None:
+def test_a_packet_identifier_of_0_ends_the_connection_behind_those_before(harness: Harness) -> None:
     receiver, publisher = subscriber(harness), harness.connect("publisher")
     data = b"".join(encode(each, MQTT_5) for each in batch(2, 1))
     publisher.send_bytes(data + b"\x32\x09\0\3a/b\0\0\0x" + data)

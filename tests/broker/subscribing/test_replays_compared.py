@@ -32,12 +32,7 @@ class ReplaysCompared(RuleBasedStateMachine):
             clients["publisher"] = harness.connect("publisher")
         self.count = 0
 
-    @rule(
-        topic=TOPICS,
-        retain=st.booleans(),
-        way=st.booleans(),
-        empty=st.booleans(),
-    )
+    @rule(topic=TOPICS, retain=st.booleans(), way=st.booleans(), empty=st.booleans())
     def publish(self, topic: str, retain: bool, way: bool, empty: bool) -> None:
         self.count += 1
         payload = b"" if empty and retain else b"%d" % self.count

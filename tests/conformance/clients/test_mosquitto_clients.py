@@ -167,8 +167,7 @@ def test_the_newest_comes_when_the_time_is_over(
     subscribe: Subscribe, gateway: GatewayProcess, topic: str
 ) -> None:
     subscriber = subscribe(
-        *("-V", "mqttv5", "-t", topic),
-        *("-D", "subscribe", "user-property", "$every", "500"),
+        *("-V", "mqttv5", "-t", topic), *("-D", "subscribe", "user-property", "$every", "500")
     )
     program = find_program("mosquitto_pub")
     assert program is not None

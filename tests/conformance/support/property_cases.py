@@ -168,9 +168,7 @@ LATER = [
     Carrier("SUBSCRIBE", subscribe, frozenset({wire.SUBSCRIPTION_IDENTIFIER})),
     Carrier("UNSUBSCRIBE", unsubscribe, frozenset()),
     Carrier(
-        "DISCONNECT",
-        disconnect,
-        _REASON | {wire.SESSION_EXPIRY_INTERVAL, wire.SERVER_REFERENCE},
+        "DISCONNECT", disconnect, _REASON | {wire.SESSION_EXPIRY_INTERVAL, wire.SERVER_REFERENCE}
     ),
     Carrier("AUTH", auth, _METHOD | _REASON, SAMPLES[wire.AUTHENTICATION_METHOD]),
 ]

@@ -36,16 +36,10 @@ MALFORMED = [
     malformed("unsubscribe with half a length", BEFORE_5, 0xA2, b"\x00\x01\x00\x01t\x00"),
     malformed("unsubscribe from nothing", BEFORE_5, 0xA2, b"\x00\x01\x00\x00"),
     malformed(
-        "unsubscribe, second topic filter empty",
-        ONLY_5,
-        0xA2,
-        b"\x00\x01\x00\x00\x01t\x00\x00",
+        "unsubscribe, second topic filter empty", ONLY_5, 0xA2, b"\x00\x01\x00\x00\x01t\x00\x00"
     ),
     malformed(
-        "unsubscribe, first topic filter invalid",
-        BEFORE_5,
-        0xA2,
-        b"\x00\x01\x00\x02a#\x00\x01t",
+        "unsubscribe, first topic filter invalid", BEFORE_5, 0xA2, b"\x00\x01\x00\x02a#\x00\x01t"
     ),
     malformed("unsuback with a reason code", BEFORE_5, 0xB0, b"\x00\x01\x00"),
     malformed("unsuback without a reason code", ONLY_5, 0xB0, b"\x00\x01\x00"),

@@ -41,10 +41,7 @@ CASES: list[tuple[list[ClockRecord], list[tuple[str, int, int, int, int]]]] = [
     ),
     ([record({"main": (1, 9)}, 1, 0), record({"main": (1, 9)}, 2, 0)], [("main", 1, 9, 2, 0)]),
     # What was said while the span ran may be the best; how far it went is said at its end.
-    (
-        [record({}, 1, 5, running=True), record({"main": (1, 9)}, 2, 90)],
-        [("main", 1, 9, 1, 5)],
-    ),
+    ([record({}, 1, 5, running=True), record({"main": (1, 9)}, 2, 90)], [("main", 1, 9, 1, 5)]),
     # A span that ran ends where the next begins, in whatever order they came.
     (
         [record({"main": (8, None)}, 2, 1, 9_000, running=True), record({}, 1, 5, running=True)],

@@ -150,7 +150,7 @@ def test_what_is_quarantined_is_in_no_figure(tmp_path: Path, run: "Run") -> None
     run(tmp_path, gold=True, declared=declared("quarantine"))
     told = table_rows(tmp_path, "unexpected")
     assert sorted((row["seq"], row["expectation"], row["action"]) for row in told) == [
-        *((2, "range", "quarantine"), (4, "stuck", "quarantine"), (5, "stuck", "quarantine")),
+        *((2, "range", "quarantine"), (4, "stuck", "quarantine"), (5, "stuck", "quarantine"))
     ]
     days = {row["date"]: row for row in table_rows(tmp_path, "readings_1d")}
     assert (days[date(2025, 11, 22)]["max"], days[date(2025, 11, 22)]["bad"]) == (21.0, 2)

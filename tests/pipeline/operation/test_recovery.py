@@ -79,7 +79,7 @@ def test_kills_leave_nothing_behind(tmp_path: Path, run: "Run", undisturbed: Pat
     assert contents(tmp_path) == contents(undisturbed)
     left = {path.name for path in (tmp_path / "tables").iterdir()} - {"runs"}
     assert sorted(left) == [
-        *("boards", "bronze", "clocks", "gaps", "ledger", "quarantine", "silver", "streams"),
+        *("boards", "bronze", "clocks", "gaps", "ledger", "quarantine", "silver", "streams")
     ]
 
 

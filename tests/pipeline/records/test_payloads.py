@@ -43,12 +43,7 @@ OWN = FleetMapping(topics=("sensors/{node}", "m/#"), node="{who}", gateway="barn
             {"who": "n", "temp": float("nan"), "hum": 5},
             [("n", "temperature", None, "value is no number"), ("n", "humidity", 5.0, None)],
         ),
-        (
-            "barn",
-            "m/a",
-            {"who": "n", "x" * 65: 1},
-            [("n", "x" * 65, 1.0, "quantity 'xxx")],
-        ),
+        ("barn", "m/a", {"who": "n", "x" * 65: 1}, [("n", "x" * 65, 1.0, "quantity 'xxx")]),
     ],
 )
 def test_mappings_of_ones_own(

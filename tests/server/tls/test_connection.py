@@ -87,10 +87,7 @@ async def test_what_is_no_tls_disturbs_nobody(
 
 
 async def test_tls_at_a_plain_port_disturbs_nobody(
-    tmp_path: Path,
-    authority: Authority,
-    server_pair: Pair,
-    caplog: pytest.LogCaptureFixture,
+    tmp_path: Path, authority: Authority, server_pair: Pair, caplog: pytest.LogCaptureFixture
 ) -> None:
     place = await open_place("tcp", tmp_path, authority, server_pair)
     healthy = await place.connect("healthy")

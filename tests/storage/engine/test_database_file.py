@@ -95,15 +95,7 @@ def _execute(*statements: str) -> Callable[[Path], None]:
         ),
         (_index_entry, 300, 300),
     ],
-    ids=[
-        "header",
-        "truncated",
-        "page",
-        "text",
-        "newer",
-        "schema",
-        "index",
-    ],
+    ids=["header", "truncated", "page", "text", "newer", "schema", "index"],
 )
 async def test_a_damaged_file_is_set_aside_and_its_rows_are_salvaged(
     tmp_path: Path,

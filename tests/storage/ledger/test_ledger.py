@@ -87,10 +87,7 @@ async def test_numbers_after_the_last_commit_are_not_known(
     kept.take(2, "slow")
     crashed = crash_image(tmp_path / "data", tmp_path / "crashed")
     again = await open_ledger_store(crashed, "ffffffffff")
-    assert again.starts.present.previous == {
-        "epoch": kept.epoch,
-        "last": {"main": 3, "slow": 1},
-    }
+    assert again.starts.present.previous == {"epoch": kept.epoch, "last": {"main": 3, "slow": 1}}
     assert await again.on_disk() == [(1, 3, "filtered", "0@00000000")]
     await again.close()
 

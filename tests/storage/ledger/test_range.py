@@ -35,10 +35,7 @@ def _said(ranges: list[LedgerRange]) -> list[tuple[int, int, str, str]]:
     [
         ([_range(1, 3), _range(4, 9)], [(1, 9, "filtered", "0@a")]),
         ([_range(4, 9), _range(1, 3)], [(1, 9, "filtered", "0@a")]),
-        (
-            [_range(1, 3), _range(5, 9)],
-            [(1, 3, "filtered", "0@a"), (5, 9, "filtered", "0@a")],
-        ),
+        ([_range(1, 3), _range(5, 9)], [(1, 3, "filtered", "0@a"), (5, 9, "filtered", "0@a")]),
         (
             [_range(1, 3), _range(4, 4, Outcome.DELIVERED, "")],
             [(1, 3, "filtered", "0@a"), (4, 4, "delivered", "")],
@@ -50,10 +47,7 @@ def _said(ranges: list[LedgerRange]) -> list[tuple[int, int, str, str]]:
         ),
         (
             [_range(1, SHORT_RUN), _range(SHORT_RUN + 1, SHORT_RUN + 1, reason="1@b")],
-            [
-                (1, SHORT_RUN, "filtered", "0@a"),
-                (SHORT_RUN + 1, SHORT_RUN + 1, "filtered", "1@b"),
-            ],
+            [(1, SHORT_RUN, "filtered", "0@a"), (SHORT_RUN + 1, SHORT_RUN + 1, "filtered", "1@b")],
         ),
         (
             [_range(1, 1, Outcome.REJECTED, "0x87"), _range(2, 2, Outcome.REJECTED, "0x99")],

@@ -78,9 +78,7 @@ def test_the_oldest_go_and_the_disk_has_to_be_asked_for_them(
     assert _ids(recent, 13, 17) == [14, 15, 16, 17]
 
 
-def test_a_row_larger_than_the_bound_stays_until_the_next(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_row_larger_than_the_bound_stays_until_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reader_module, "MAX_RECENT_BYTES", 50)
     recent = _recent(1)
     assert _ids(recent, 10, 11) == [11]

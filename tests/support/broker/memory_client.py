@@ -24,11 +24,7 @@ class MemoryClient:
     """One network connection to the broker, without a network."""
 
     def __init__(
-        self,
-        harness: "Harness",
-        version: int,
-        authenticator: Authenticator,
-        info: ConnectionInfo,
+        self, harness: "Harness", version: int, authenticator: Authenticator, info: ConnectionInfo
     ) -> None:
         self.harness = harness
         self.version = version

@@ -31,11 +31,7 @@ def environment(modules: Path) -> dict[str, str]:
 
 
 def run(
-    interpreter: str,
-    script: Path,
-    *arguments: str,
-    modules: Path = FIRMWARE,
-    heard: str = "",
+    interpreter: str, script: Path, *arguments: str, modules: Path = FIRMWARE, heard: str = ""
 ) -> str:
     """Return what `script` prints, with `modules` to import from and `heard` to read."""
     done = subprocess.run(

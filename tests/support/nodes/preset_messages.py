@@ -125,12 +125,7 @@ MESSAGES: list[tuple[str, str, object, dict[str, object]]] = [
         "tasmota",
         "tele/em/SENSOR",
         {"ENERGY": {"Total": [1.5, 2.5], "Today": [1, 2], "Factor": [0.9, 0.8], "Period": [1, 2]}},
-        {
-            "em/energy/1": 1.5,
-            "em/energy/2": 2.5,
-            "em/power_factor/1": 90,
-            "em/power_factor/2": 80,
-        },
+        {"em/energy/1": 1.5, "em/energy/2": 2.5, "em/power_factor/1": 90, "em/power_factor/2": 80},
     ),
     (
         "zigbee2mqtt",

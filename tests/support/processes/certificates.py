@@ -72,11 +72,7 @@ class Authority:
         return Pair(str(path), str(key_path))
 
     def _sign(
-        self,
-        subject: x509.Name,
-        key: ec.EllipticCurvePrivateKey,
-        extensions: Extensions,
-        days: int,
+        self, subject: x509.Name, key: ec.EllipticCurvePrivateKey, extensions: Extensions, days: int
     ) -> x509.Certificate:
         now = dt.datetime.now(dt.UTC)
         builder = (

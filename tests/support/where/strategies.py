@@ -69,7 +69,7 @@ _constants = st.sampled_from([*_NUMBERS, "NULL", "TRUE", "FALSE"])
 _fields = st.sampled_from(_FIELDS)
 _topic_tests = st.sampled_from([f"TOPIC_MATCHES('{topic_filter}')" for topic_filter in _FILTERS])
 _leaves = st.sampled_from(
-    [*[_fields] * 5, *[_texts] * 2, *[_constants] * 2, _topic_tests],  # so many of each
+    [*[_fields] * 5, *[_texts] * 2, *[_constants] * 2, _topic_tests]  # so many of each
 ).flatmap(lambda leaves: leaves)
 
 

@@ -97,10 +97,7 @@ async def test_a_broker_killed_during_a_drain_loses_nothing(
 
 
 async def test_a_frozen_broker_is_left_and_found_again(
-    store: Store,
-    mosquitto: Mosquitto,
-    collector: FleetCollector,
-    monkeypatch: pytest.MonkeyPatch,
+    store: Store, mosquitto: Mosquitto, collector: FleetCollector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(fleet_module, "TICK_SECONDS", 0.05)
     async with running(store, uplink_settings(mosquitto.port, puback_timeout=0.3)) as uplink:

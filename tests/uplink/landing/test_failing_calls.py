@@ -307,10 +307,7 @@ def _remove(folder: Path) -> None:
 
 
 async def test_a_file_that_cannot_be_named_hinders_no_other(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    store: Store,
-    caplog: pytest.LogCaptureFixture,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, store: Store, caplog: pytest.LogCaptureFixture
 ) -> None:
     """An earlier run left two, and the disk gives nothing of one."""
     folder = tmp_path / "landing" / "barn"

@@ -216,8 +216,7 @@ def test_what_is_in_flight_is_bounded_by_what_was_carried() -> None:
 
 @pytest.mark.uncovered
 @table(
-    ("bandwidth", "round_trip"),
-    [(10_000, 0.6), (50_000, 0.02), (250_000, 0.6), (1_000_000, 0.02)],
+    ("bandwidth", "round_trip"), [(10_000, 0.6), (50_000, 0.02), (250_000, 0.6), (1_000_000, 0.02)]
 )
 def test_live_messages_are_never_late_on_a_narrow_link(bandwidth: int, round_trip: float) -> None:
     """A link is a queue that empties at `bandwidth`; a live message a second stands behind it."""

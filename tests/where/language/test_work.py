@@ -15,7 +15,7 @@ def test_letters_beyond_ascii_cost_more() -> None:
 def test_what_is_copied_counts() -> None:
     assert work.copied("a" * 10, "é" * 20) == 60
     assert [work.cut("a" * 1_000, *rest) for rest in ((5,), (1, 10), (1, -3), (1, 2.5))] == [
-        *(2_000, 20, 0, 4),
+        *(2_000, 20, 0, 4)
     ]
 
 
