@@ -186,12 +186,17 @@ class Channels:
         return len(channel.consumers) >= channel.settings.maximum_consumers
 
     def filter_of_queue(self, topic_filter: str) -> str | None:
-        """Return what `$queue/<name>` stands for, `$share/<name>/<filter>`; None if unknown."""
-        name = topic_filter.removeprefix(QUEUE_PREFIX)
+        """Return what `$queue/<name>` stands for, `$share/<name>/<filter>`; None if unknown.
+
+        `$queue/<name>/<part>` stands for a part of the channel's topics.
+        """
+        name, _, part = topic_filter.removeprefix(QUEUE_PREFIX).partition("/")
         configured = self._temporary.values()
         found = [each.settings for each in self.named(name)]
         found += [each for each in configured if each.share_name == name]
-        return _shared_filter(found[0]) if found else None
+        if not found or (part and not covers(found[0].topic_filter, part)):
+            return None
+        return f"{SHARED_PREFIX}{name}/{part}" if part else _shared_filter(found[0])
 
     def near_miss(self, session: Session, topic_filter: str) -> str:
         """Log and return whose channel's messages a new subscription hardly misses, "" if nobody's.

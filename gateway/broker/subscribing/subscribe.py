@@ -129,7 +129,7 @@ def handle_subscribe(state: State, client: Client, packet: Subscribe, instant: I
 
 def _note_unknown(session: Session, topic_filter: str) -> str:
     """Log and return why `$queue/<name>` is refused."""
-    reason = f"{topic_filter[:80]}: there is no channel of this name"
+    reason = f"{topic_filter[:80]}: there is no channel of this name with such topics"
     logger.warning("client %.80r: %s", session.client_id, reason)
     return reason
 

@@ -6,6 +6,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from gateway.broker.channels.channel import Channel
+from gateway.broker.channels.moving import move_next
+from gateway.broker.channels.stamps import message_id
 from gateway.mqtt.packets import PubAck, Publish
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.settings.broker import BrokerSettings
@@ -14,16 +16,22 @@ from tests.support.broker.durable_broker import DurableHarness
 from tests.support.broker.memory_client import MemoryClient
 
 NAMES = ("x", "y", "z")
+FILTERS = ("$share/jobs/t/#", "$queue/jobs", "$share/jobs/t/1")
 TIMEOUT = 10.0
 
 
 class ChannelModel(RuleBasedStateMachine):
     """Every message is acknowledged once, or waits, or is in flight: none is lost or doubled."""
 
-    @initialize(choice=st.sampled_from([*Choice]), memory=st.sampled_from([1, 3, 100]))
-    def begin(self, choice: Choice, memory: int) -> None:
+    @initialize(
+        filters=st.tuples(*[st.sampled_from(FILTERS)] * len(NAMES)),
+        choice=st.sampled_from([*Choice]),
+        memory=st.sampled_from([1, 3, 100]),
+    )
+    def begin(self, filters: tuple[str, ...], choice: Choice, memory: int) -> None:
+        self.filters = dict(zip(NAMES, filters, strict=True))
         found = ChannelSettings(
-            "jobs", "t/#", choice, memory_messages=memory, inflight_timeout=TIMEOUT
+            "jobs", "t/#", choice, memory_messages=memory, inflight_timeout=TIMEOUT, max_attempts=0
         )
         self.choice = choice
         self.harness = DurableHarness(BrokerSettings(channels=(found,)))
@@ -69,7 +77,7 @@ class ChannelModel(RuleBasedStateMachine):
         if name not in self.clients:
             self.clients[name] = client = self.harness.persistent(name, receive_maximum=window)
             self.held[name] = {}
-            client.subscribe("$share/jobs/t/#", 1)
+            client.subscribe(self.filters[name], 1)
             self.look()
 
     @precondition(lambda self: self.clients)
@@ -104,6 +112,50 @@ class ChannelModel(RuleBasedStateMachine):
             self.clients[name].send(PubAck(packet_id, ReasonCode.UNSPECIFIED_ERROR))
             self.harness.pass_time(0)
             self.look()
+
+    @precondition(lambda self: self.clients)
+    @rule(data=st.data(), later=st.sampled_from([0.0, 2.0, TIMEOUT]), one=st.booleans())
+    def requeue(self, data: st.DataObject, later: float, one: bool) -> None:
+        name = data.draw(st.sampled_from(sorted(self.clients)))
+        only = self.any_id(name) if one else None
+        self.ordered = False
+        for packet_id in self.in_windows(name, only):
+            self.held[name].pop(packet_id, None)
+        self.channel().requeue(name, self.harness.now + later if later else 0.0, only)
+        self.harness.pass_time(0)
+        self.look()
+
+    @precondition(lambda self: self.clients)
+    @rule(data=st.data(), one=st.booleans())
+    def touch(self, data: st.DataObject, one: bool) -> None:
+        name = data.draw(st.sampled_from(sorted(self.clients)))
+        only = self.any_id(name) if one else None
+        self.channel().deliveries.touch(name, self.harness.now, only)
+
+    def any_id(self, name: str) -> int | None:
+        """The identifier of a message that a consumer has, if it has one."""
+        for each in self.channel().deliveries:
+            if each.consumer.client_id == name:
+                return message_id(each.source, each.original(each.pending()[0]))
+        return None
+
+    def in_windows(self, name: str, only: int | None) -> list[int]:
+        """Packet identifiers of what a consumer has in flight, or had before it timed out."""
+        deliveries = self.channel().deliveries
+        return [
+            each.sent.packet_id + number - each.sent.first
+            for each in (*deliveries, *deliveries.late.values())
+            if each.consumer.client_id == name
+            for number in each.pending(only)
+        ]
+
+    @rule(count=st.integers(1, 3))
+    def move(self, count: int) -> None:
+        """Messages go to the end of their own channel, as an operator may move them."""
+        self.ordered = False
+        for _ in range(count):
+            move_next(self.channel(), lambda _: None, self.harness.now)
+        self.look()
 
     @precondition(lambda self: self.clients)
     @rule(data=st.data())
@@ -164,6 +216,8 @@ class ChannelModel(RuleBasedStateMachine):
         for client in self.clients.values():
             client.drop()
         self.clients = {}
+        self.filters["x"] = "$queue/jobs"
+        self.harness.pass_time(TIMEOUT)  # what was put off is there
         self.resume()
         self.resume_filter("t/1")
         self.resume_filter("t/+")

@@ -134,19 +134,30 @@ def test_the_second_name_needs_no_filter() -> None:
     assert of(durable(temporary=True), "$queue/jobs")
 
 
+def test_the_second_name_may_have_a_part() -> None:
+    harness = durable()
+    client = of(harness, "$queue/jobs/t/eu/#")
+    publish(harness, "a", "t/eu/1")
+    publish(harness, "b", "t/us/1")
+    assert (got(client), channel_of(harness).depth) == ("a", 1)
+    assert got(of(harness, "$queue/jobs/t/#", "whole")) == "b"
+
+
 def answer_to(harness: DurableHarness, topic_filter: str, qos: int = 1, **how: int) -> SubAck:
     client = harness.connect("c", **how)  # type: ignore[arg-type]  # by name
     client.send(Subscribe(5, [request(topic_filter, qos)]))
     return client.take_only(SubAck)
 
 
-@pytest.mark.parametrize("topic_filter", ["$queue/job", "$queue/orders/#", "$queue/"])
+@pytest.mark.parametrize(
+    "topic_filter", ["$queue/job", "$queue/orders/#", "$queue/", "$queue/jobs/u"]
+)
 def test_an_unknown_second_name_is_refused(
     topic_filter: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     answer = answer_to(durable(), topic_filter)
     assert answer.reason_codes == [ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR]
-    said = f"{topic_filter}: there is no channel of this name"
+    said = f"{topic_filter}: there is no channel of this name with such topics"
     assert answer.properties.reason_string == said
     assert said in caplog.text
     assert answer_to(durable(), topic_filter, version=MQTT_3_1_1).reason_codes == [0x80]
