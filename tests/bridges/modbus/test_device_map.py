@@ -110,9 +110,10 @@ def test_sunspec_scales_by_registers_behind_the_values() -> None:
     assert not by_name["power/None"].is_invalid([10, 0xFFFE])
 
 
-def test_an_inverter_at_night_has_no_values() -> None:
-    """Huawei's signed numbers without a value are the highest, which is not what is usual."""
-    registers = read_map(MAPS / "sun2000.toml").register
+@table("name", ["sun2000", "abb_b23"])
+def test_a_device_without_values(name: str) -> None:
+    """These signed numbers without a value are the highest, which is not what is usual."""
+    registers = read_map(MAPS / f"{name}.toml").register
     marked = {"int16": [0x7FFF], "int32": [0x7FFF, 0xFFFF]}
     for each in registers:
         words = marked.get(each.type, [0xFFFF] * each.size)
