@@ -75,8 +75,13 @@ SPREAD = (
 LONG = (
     *SPARK,
     *SPREAD,
+    "tests/test_setup.py",
     "tests/pipeline/operation/test_publish.py",
+    "tests/storage/outbox/test_outbox_model.py",
     "tests/storage/engine/test_any_damage.py",
+    "tests/crash/test_faults.py",
+    "tests/firmware/test_package.py",
+    "tests/end_to_end/test_retained_up.py",
     "tests/end_to_end/test_stuck_standard_error.py",
 )
 """What takes longest begins first, then files with tests marked `slow`."""
