@@ -44,6 +44,7 @@ SPARK = tuple(
         "backtest/",
         "batches/test_silver.py",
         "clock/test_timing.py",
+        "gold/test_expected.py",
         "gold/test_instances.py",
         "gold/test_local_days.py",
         "gold/test_own.py",
