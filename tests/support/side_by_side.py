@@ -53,6 +53,7 @@ SPARK = tuple(
         "operation/test_full_disk.py",
         "operation/test_maintain.py",
         "operation/test_once.py",
+        "operation/test_reprocess.py",
         "operation/test_recovery.py",
         "operation/test_views.py",
         "outbox/test_rows.py",
