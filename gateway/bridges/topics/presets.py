@@ -56,8 +56,8 @@ def _phases() -> dict[str, Any]:
 
 
 VALUES_OF_EMETERS = ("power", "reactive_power", "pf", "current", "voltage")
-"""Topics of a meter of Shelly's first generation, beside its stored totals in Wh. Its `energy` counts
-watt-minutes beside them, and would be a second series of the same energy."""
+"""Topics of a meter of Shelly's first generation, beside its stored totals in Wh. Its `energy`
+counts watt-minutes, and would be a second series of the same energy."""
 
 NO_VALUES_OF_SHELLY = (
     *("source", "calibration", "mac", "time", "unixtime", "restart_required", "last_updated_ts"),
