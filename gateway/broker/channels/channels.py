@@ -180,6 +180,8 @@ class Channels:
 
     def full(self, session: Session, topic_filter: str) -> bool:
         """Return whether a channel has as many consumers as it may, this session not among them."""
+        if not topic_filter.startswith(SHARED_PREFIX):
+            return False  # most subscriptions: only shared ones can be of a channel
         channel = self._of(topic_filter)
         if channel is None or self._router.find(session, topic_filter) is not None:
             return False
@@ -199,11 +201,11 @@ class Channels:
         return f"{SHARED_PREFIX}{name}/{part}" if part else _shared_filter(found[0])
 
     def near_miss(self, session: Session, topic_filter: str) -> str:
-        """Log and return whose channel's messages a new subscription hardly misses, "" if nobody's.
+        """Log and return whose channel a shared subscription hardly misses, "" if nobody's.
 
         It has a channel's name but other topics, or a channel's topics and nearly its name.
         """
-        if not topic_filter.startswith(SHARED_PREFIX) or self._of(topic_filter) is not None:
+        if self._of(topic_filter) is not None:
             return ""
         name, own = split_shared(topic_filter)
         compared = 0
@@ -225,12 +227,13 @@ class Channels:
 
     def requires_acknowledgements(self, topic_filter: str) -> bool:
         """Return whether a topic filter belongs to a durable channel, or begins one."""
+        if not topic_filter.startswith(SHARED_PREFIX):
+            return False
         channel = self._of(topic_filter)
         if channel is not None:
             return not channel.settings.in_memory
         return (
-            topic_filter.startswith(SHARED_PREFIX)
-            and self._temporary_for(topic_filter) is None
+            self._temporary_for(topic_filter) is None
             and self._settings.unconfigured_channels is Unconfigured.DURABLE
             and len(self) < self._settings.maximum_channels
         )

@@ -112,7 +112,7 @@ def handle_subscribe(state: State, client: Client, packet: Subscribe, instant: I
         reason = state.shares.refusal or reason
         if granted is None:
             continue
-        if count <= COMPARED and not reason:
+        if count <= COMPARED and not reason and stored.topic_filter.startswith(SHARED_PREFIX):
             reason = channels.near_miss(session, stored.topic_filter)
         if _wants_retained(request, again=again):
             replayed[request.topic_filter] = granted
