@@ -101,7 +101,9 @@ class Collector:
                 raise PipelineError(self._refusal)
             if ended:
                 self._forget()
-                self._pause("the connection to the broker ended", again=self._brief > 1)
+                known = self._brief > 1 or bool(self._trouble and not self._connected_at)
+                self._pause("the connection to the broker ended", again=known)
+                self._connected_at = 0.0
                 self._connect(wait=False)
             if self._due():
                 self._flush()
@@ -233,8 +235,11 @@ class Collector:
         self._bytes = 0
 
     def _pause(self, trouble: str, *, again: bool = False) -> None:
-        """Wait before another try; the trouble was reported already if it is there `again`."""
-        if not again:
+        """Wait before another try; the trouble was reported already if it is there `again`.
+
+        Of two sessions that cannot reach the broker one says so.
+        """
+        if not again and self._settings.suffixes == RECORDS:
             self._say(f"{trouble}; trying again")
         time.sleep(RETRY_SECONDS)
 

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -270,6 +271,20 @@ def refused(port: int, landing: Path) -> str:
     assert collector.returncode == 2
     (line,) = errors.decode().splitlines()
     return line
+
+
+def test_a_broker_that_does_not_answer_is_told_once(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(SECONDS)
+        collector = start(server.getsockname()[1], tmp_path / "landing")
+        for _ in range(6):  # of two sessions
+            server.accept()[0].close()
+        collector.send_signal(signal.SIGTERM)
+        _, errors = collector.communicate(timeout=SECONDS)
+    assert collector.returncode == 0
+    assert errors.decode().splitlines() == [
+        "tidegate-pipeline: the connection to the broker ended; trying again"
+    ]
 
 
 def test_a_broker_that_asks_for_a_password_is_told_once(tmp_path: Path) -> None:
