@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from pipeline.commands.options import add_landing, add_tables, with_landing
+from pipeline.commands.options import add_landing, add_tables, existing, with_landing
 from pipeline.operation.preflight import check_python
 
 
@@ -24,7 +24,8 @@ def run_status(options: argparse.Namespace) -> int:
     check_python()
     from pipeline.operation.status import as_text, read_status, write_metrics
 
-    settings = with_landing(options)
+    with_landing(options)
+    settings = existing(options)
     if options.metrics is not None:
         write_metrics(settings, options.metrics)
     figures = read_status(settings)

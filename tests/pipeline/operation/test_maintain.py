@@ -144,4 +144,4 @@ def test_wrong_arguments_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[
     with pytest.raises(SystemExit):
         main(["compact", "--keep", "400"])
     assert "is not a number of days such as 400d" in capsys.readouterr().err
-    assert main(["status", "--tables", str(tmp_path / "none"), "--landing", str(tmp_path)]) == 0
+    assert main(["status", "--tables", str(tmp_path / "none"), "--landing", str(tmp_path)]) == 2
