@@ -11,20 +11,29 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipeline.simulate.gateway import Gateway, Truth
+from pipeline.simulate.gold import write_gold
 
 ROWS = 48
 """Messages of a gateway in a day unless said otherwise."""
 
-KEYS = pa.schema(
-    [("gateway_id", pa.string()), ("epoch", pa.string()), ("seq", pa.int64()), ("ms", pa.int64())]
+SILVER = pa.schema(
+    [
+        *((name, pa.string()) for name in ("gateway_id", "epoch")),
+        *((name, pa.int64()) for name in ("seq", "ms", "received", "bytes")),
+        *((name, pa.string()) for name in ("node", "quantity", "instance")),
+        ("value", pa.float64()),
+        *((name, pa.string()) for name in ("text", "unit")),
+        ("bad", pa.bool_()),
+    ]
 )
+"""Key, event time and receipt in ms, and what a reading says."""
 
 
 def simulate(out: Path, gateways: int, days: int, seed: int, rows: int = ROWS) -> tuple[int, int]:
     """Write a fleet; return its records and its numbers. The same seed gives the same fleet.
 
-    `truth/silver.parquet` has key and event time of each row that silver must have, and
-    `truth/totals.json` the rest. Each core makes one gateway at a time in its memory.
+    `truth/silver.parquet` has the rows that silver must have, other files those of the gold tables,
+    and `truth/totals.json` the rest. Each core makes one gateway at a time in its memory.
     """
     whole = Truth()
     numbers = 0
@@ -32,15 +41,17 @@ def simulate(out: Path, gateways: int, days: int, seed: int, rows: int = ROWS) -
     folder.mkdir(parents=True, exist_ok=True)
     one_gateway = partial(_one_gateway, out / "landing", seed, days, rows)
     with (
-        pq.ParquetWriter(folder / "silver.parquet", KEYS, compression="zstd") as silver,
+        pq.ParquetWriter(folder / "silver.parquet", SILVER, compression="zstd") as silver,
         ProcessPoolExecutor(mp_context=get_context("spawn")) as cores,
     ):
         for truth in cores.map(one_gateway, range(gateways)):
-            silver.write_table(_keys(truth))
+            silver.write_table(_rows(truth))
             numbers += len(truth.silver)
             whole.bronze += truth.bronze
             whole.reasons.update(truth.reasons)
             whole.outcomes.update(truth.outcomes)
+            whole.boards += truth.boards
+    write_gold(folder)
     _write_totals(folder / "totals.json", whole, numbers)
     return whole.bronze, numbers
 
@@ -48,7 +59,7 @@ def simulate(out: Path, gateways: int, days: int, seed: int, rows: int = ROWS) -
 def _one_gateway(landing: Path, seed: int, days: int, rows: int, index: int) -> Truth:
     truth = Truth()
     chance = random.Random(f"{seed}/{index}")  # noqa: S311 - nothing is secret here
-    gateway = Gateway(f"g{index:06d}", chance, truth)
+    gateway = Gateway(index, chance, truth)
     for file, content in gateway.live(days, rows).files.items():
         path = landing / file
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -56,10 +67,10 @@ def _one_gateway(landing: Path, seed: int, days: int, rows: int, index: int) -> 
     return truth
 
 
-def _keys(truth: Truth) -> pa.Table:
-    columns = list(zip(*truth.silver, strict=True)) or [()] * len(KEYS)
-    arrays = [pa.array(column, kind) for column, kind in zip(columns, KEYS.types, strict=True)]
-    return pa.Table.from_arrays(arrays, schema=KEYS)
+def _rows(truth: Truth) -> pa.Table:
+    columns = list(zip(*truth.silver, strict=True)) or [()] * len(SILVER)
+    arrays = [pa.array(column, kind) for column, kind in zip(columns, SILVER.types, strict=True)]
+    return pa.Table.from_arrays(arrays, schema=SILVER)
 
 
 def _write_totals(file: Path, truth: Truth, numbers: int) -> None:
@@ -68,5 +79,6 @@ def _write_totals(file: Path, truth: Truth, numbers: int) -> None:
         "silver": numbers,
         "reasons": {name: count for name, count in sorted(truth.reasons.items()) if count},
         "outcomes": {name: count for name, count in sorted(truth.outcomes.items()) if count},
+        "boards": sorted(truth.boards),
     }
     file.write_text(json.dumps(totals, indent=1) + "\n", encoding="utf-8")

@@ -5,24 +5,26 @@ from base64 import b64encode
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from itertools import takewhile
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 from msgspec.json import encode
 
 from pipeline.simulate import clock
 from pipeline.simulate.clock import Span
+from pipeline.simulate.sensors import Said, Sensors
 
 DAY = 86_400_000
 BEGIN = 1_760_000_000_000
 """When the simulation begins: 2025-10-09, in ms since 1970."""
 STREAM = "main"
-HOSTILE = (
-    b"", b"\xff\xfe\x00", b"null", b"[[[[", b'{"value":1e999}', b'{"value":null}', b'{"value":NaN}',
-    b'{"value":"\\ud800"}', b'{"value":' + b"9" * 400 + b"}", b"'; DROP TABLE silver; --",
-)  # fmt: skip
 Record = dict[str, Any]
 Told = tuple[int, int, str, str]
+Before = tuple[int, dict[str, Any] | None]
+AHEAD = 400 * DAY
 WAITING = 5
 """Messages that a backup has in its outbox."""
 
@@ -31,8 +33,10 @@ WAITING = 5
 class Truth:
     """What the tables must say."""
 
-    silver: list[tuple[str, str, int, int]] = field(default_factory=list)
-    """Gateway, epoch, number and event time in ms of each message that landed whole."""
+    silver: list[tuple[object, ...]] = field(default_factory=list)
+    """fleet.SILVER of each message that landed whole."""
+    boards: list[tuple[str, str, str]] = field(default_factory=list)
+    """Gateway and two epochs of one card image that ran at one time."""
     bronze: int = 0
     reasons: Counter[str] = field(default_factory=Counter)
     outcomes: Counter[str] = field(default_factory=Counter)
@@ -46,10 +50,13 @@ class Landed:
 
 
 class Gateway:
-    """Lives some days: restarts, outages with a backlog, clocks that are wrong, old backups."""
+    """Lives some days: restarts, backlogs, wrong clocks, old backups, copied cards."""
 
-    def __init__(self, name: str, chance: random.Random, truth: Truth) -> None:
-        self.name = name
+    def __init__(self, index: int, chance: random.Random, truth: Truth) -> None:
+        self.name = f"g{index:06d}"
+        self._sensors = Sensors(chance, index)
+        self._said: dict[int, Said] = {}
+        """What the sensors said by number, of a start."""
         self._chance = chance
         self._truth = truth
         self._landed = Landed()
@@ -68,17 +75,46 @@ class Gateway:
         while day < days:
             self._restore()
             lasting = min(days - day, self._chance.randint(3, 12))
-            self._one_start(BEGIN + day * DAY, lasting, rows)
+            before = self._start, self._previous
+            ahead = self._chance.random() < 0.05
+            epoch = self._one_start(BEGIN + day * DAY, lasting, rows, ahead=ahead)
+            if not ahead and self._chance.random() < 0.05:
+                self._twin(before, epoch, BEGIN + day * DAY, lasting, rows)
             day += lasting
+        self._foreign()
         entry = {"epoch": "ffffffffff", "start": self._start + 1, "previous": self._previous}
         last = _lines([entry | {"stream": STREAM, "ranges": []}])  # it tells how far the last went
         self._landed.files[f"{self.name}/ledger/ffffffffff.1.jsonl"] = last
         return self._landed
 
-    def _one_start(self, begins: int, days: int, rows: int) -> None:
+    def _twin(self, before: Before, epoch: str, begins: int, days: int, rows: int) -> None:
+        """Let another board run the same card image at the same time; nobody follows it."""
+        after = self._start, self._previous, self._unnamed
+        self._start, self._previous = before
+        other = self._one_start(begins, days, rows, twin=True)
+        self._truth.boards.append((self.name, min(epoch, other), max(epoch, other)))
+        self._backups.pop()
+        self._start, self._previous, self._unnamed = after
+
+    def _foreign(self) -> None:
+        """Put a Parquet file of another program into the folder now and then."""
+        if self._chance.random() < 0.1:
+            rows = {"gateway_id": [self.name], "time": [datetime.fromtimestamp(BEGIN // 1000, UTC)]}
+            sink = pa.BufferOutputStream()
+            pq.write_table(pa.table(rows), sink)
+            self._landed.files[f"{self.name}/report.parquet"] = sink.getvalue().to_pybytes()
+            self._truth.reasons["file_unreadable"] += 1
+
+    def _one_start(
+        self, begins: int, days: int, rows: int, *, twin: bool = False, ahead: bool = False
+    ) -> str:
+        """Land what a start sends; `ahead` is a clock of next year, which nobody corrects."""
         self._start += 1
+        self._said = {}
         epoch = f"{self._chance.getrandbits(40):010x}"
         spans = clock.spans(self._chance, begins, days * rows, clockless=self._clockless)
+        if ahead:
+            spans = [(1, days * rows, -AHEAD)]
         told: list[Told] = []
         sent: dict[int, list[Record]] = {}
         number = 0
@@ -98,8 +134,10 @@ class Gateway:
                 sent.setdefault(day + late, []).append(record)
         for records in sent.values():
             self._land(epoch, records, spans)
-        self._tell(epoch, told, number)
-        self._put("clock", epoch, clock.records(epoch, spans, begins, days * DAY))
+        self._tell(epoch, told, number, whole=twin)
+        if not ahead:
+            self._put("clock", epoch, clock.records(epoch, spans, begins, days * DAY))
+        return epoch
 
     def _restore(self) -> None:
         """Go back to the backup of the start before the last now and then.
@@ -130,9 +168,7 @@ class Gateway:
         return self._chance.choices(tuple(_CAUSES), rest)[0]
 
     def _record(self, epoch: str, number: int, time: int, received: int, *, resent: bool) -> Record:
-        hostile = self._chance.random() < 0.01
-        reading = b'{"value":%.2f,"unit":"C"}' % (20 + 5 * self._chance.random())
-        payload = self._chance.choice(HOSTILE) if hostile else reading
+        said = self._said[number] = self._sensors.say(number)
         return {
             "gateway_id": self.name,
             "epoch": epoch,
@@ -140,9 +176,9 @@ class Gateway:
             "seq": number,
             "time": time,
             "received": received,
-            "topic": f"sensors/n{number % 5}/temperature",
-            "payload": b64encode(payload).decode(),
-            "qos": 1,
+            "topic": said.topic,
+            "payload": b64encode(said.payload).decode(),
+            "qos": self._chance.choice((0, 1)),
             "retain": False,
             "resent": resent,
             "content_type": None,
@@ -178,18 +214,21 @@ class Gateway:
             lines += [b"", b""]
         truth.bronze += count
         truth.outcomes["delivered"] += len(whole)
-        truth.silver += [
-            (self.name, epoch, seq, each["time"] + clock.offset_of(spans, seq))
-            for seq, each in whole.items()
-        ]
+        for seq, each in whole.items():
+            ms = each["time"] + clock.offset_of(spans, seq)
+            ahead = each["time"] > each["received"] + DAY
+            said = self._said[seq]
+            key = (self.name, epoch, seq, each["received"] if ahead else ms, each["received"])
+            truth.silver.append((*key, len(said.payload), *said[2:]))
         self._waiting = [each | {"resent": True} for each in whole.values()][-WAITING:]
         seqs = [each["seq"] for each in records]
         name = f"{epoch}.{STREAM}.{min(seqs)}-{max(seqs)}.{len(lines)}.jsonl"
         self._landed.files[f"{self.name}/{name}"] = content
 
-    def _tell(self, epoch: str, told: list[Told], last: int) -> None:
+    def _tell(self, epoch: str, told: list[Told], last: int, *, whole: bool) -> None:
         entry = {"epoch": epoch, "start": self._start, "previous": self._previous, "stream": STREAM}
         silent = self._chance.randint(1, 5) if self._chance.random() < 0.05 else 0
+        silent = 0 if whole else silent
         kept = [list(each) for each in _joined(told[: len(told) - silent])]
         for _, _, outcome, _ in told[len(told) - silent :]:
             if outcome != "delivered":
@@ -205,7 +244,7 @@ class Gateway:
 
     def _untell(self, epoch: str, silent: list[Told]) -> int:
         """Return how many missing numbers nobody told of; those are not told instead."""
-        came = {seq for _, of, seq, _ in self._truth.silver if of == epoch}
+        came = {row[2] for row in self._truth.silver if row[1] == epoch}
         after = takewhile(lambda each: each[0] not in came, reversed(silent))
         self._unnamed = sum(1 for _ in after)
         gone = [n for n, _, outcome, _ in silent if outcome == "delivered" and n not in came]

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ import pytest
 
 from pipeline.cli import main
 from pipeline.ledger.completeness import OUTCOMES
+from pipeline.simulate.gold import LENGTHS
 from pipeline.tables import delta
 
 if TYPE_CHECKING:
@@ -26,6 +28,17 @@ GATEWAYS = int(os.environ.get("TIDEGATE_FLEET", FEW))
 ROWS = os.environ.get("TIDEGATE_FLEET_ROWS", "48")
 """Messages of a gateway in a day."""
 DAYS = 30 if GATEWAYS > FEW else 10
+
+HALVES = 3
+"""Files that are read when the first line is there alone, and then whole."""
+
+SENSOR_KEY = ("gateway_id", "node", "quantity", "instance", "window_start")
+KEYS = {
+    **dict.fromkeys(LENGTHS, SENSOR_KEY),
+    "gateway_day": ("gateway_id", "day"),
+    "node_day": ("gateway_id", "node", "day"),
+}
+"""The gold tables that the truth has, and what names a row of them."""
 
 HOURS = 8
 """How long the tables of a hundred million rows may take; those of few, as long as any."""
@@ -57,9 +70,14 @@ def test_the_same_seed_gives_the_same_fleet(tmp_path: Path) -> None:
 
 
 def by_command(data: Path) -> Figures:
-    """Bring the tables up as an operator does, with the settings that a command has by default."""
+    """Bring the tables up as an operator does, by a run that is killed twice and then another."""
     folders = ["--landing", str(data / "landing"), "--tables", str(data / "tables")]
     command = [sys.executable, "-m", "pipeline.cli", "once", *folders, "--json"]
+    for seconds in (20, 60):
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL) as killed:
+            with suppress(subprocess.TimeoutExpired):
+                killed.wait(seconds)
+            killed.kill()
     totals = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
     return totals["bronze"], totals["silver"], totals["reasons"]
 
@@ -90,16 +108,29 @@ def test_the_tables_say_what_is_true(tmp_path: Path, once: Callable[[Path], Figu
     later = sorted((tmp_path / "landing").glob("*/*.jsonl"))[::3]
     for place, file in enumerate(later):  # a third comes in a second batch
         file.rename(held / str(place))
+    halves = later[:HALVES]
+    for place, file in enumerate(halves):  # some of it was half copied before
+        content = (held / str(place)).read_bytes()
+        file.write_bytes(content[: content.index(b"\n") + 1])
     once(tmp_path)
     for place, file in enumerate(later):
         (held / str(place)).rename(file)
     bronze, silver, reasons = once(tmp_path)
-    assert (bronze, silver, reasons) == (truth["bronze"], truth["silver"], truth["reasons"])
+    truth["reasons"]["truncated"] += len(halves)
+    assert (bronze, silver, reasons) == (
+        truth["bronze"] + len(halves),
+        truth["silver"],
+        truth["reasons"],
+    )
     streams = delta.read(tmp_path / "tables" / "streams")
     reported = {name: pc.sum(streams[name]).as_py() for name in OUTCOMES}
     assert {name: count for name, count in reported.items() if count} == truth["outcomes"]
+    boards = delta.read(tmp_path / "tables" / "boards").to_pylist()
+    assert truth["boards"] == sorted(
+        [row["gateway"], *sorted((row["epoch"], row["other_epoch"]))] for row in boards
+    )
     assert differing(tmp_path) == []
-    assert days_differing(tmp_path) == []
+    assert {table: rows_differing(tmp_path, table) for table in KEYS} == {key: {} for key in KEYS}
 
 
 def differing(data: Path) -> list[tuple[str]]:
@@ -125,26 +156,43 @@ def differing(data: Path) -> list[tuple[str]]:
     return duckdb.execute(query, files).fetchall()
 
 
-def days_differing(data: Path) -> list[tuple[object, ...]]:
-    """Return the days of gateways that are not those of the truth: rows, silence and restarts."""
-    gateway_day = [
-        str(data / "tables" / "gateway_day" / file["path"])
-        for file in delta.files(data / "tables" / "gateway_day")
-    ]
-    query = """
-        WITH timed AS (
-            SELECT *, epoch_ms(ms)::DATE AS date FROM read_parquet($truth) WHERE ms IS NOT NULL
-        ), spaced AS (
-            SELECT *, ms - lag(ms) OVER (PARTITION BY gateway_id, date ORDER BY ms) AS silence
-            FROM timed
-        ), truth AS (
-            SELECT gateway_id, date, count(*), max(silence),
-                count(DISTINCT epoch) FILTER (WHERE seq = 1)
-            FROM spaced GROUP BY ALL
-        ), found AS (
-            SELECT gateway_id, date, rows, longest_silence_ms, restarts
-            FROM read_parquet($found, hive_partitioning = true) WHERE rows > 0
+def rows_differing(data: Path, table: str) -> dict[str, object]:
+    """Return the first row of a gold table that differs from the truth, by column."""
+    files = [str(data / "tables" / table / f["path"]) for f in delta.files(data / "tables" / table)]
+    with duckdb.connect() as database:
+        truth = database.read_parquet(str(data / "truth" / f"{table}.parquet"))
+        found = database.read_parquet(files, union_by_name=True)
+        kinds = dict(zip(found.columns, map(str, found.types), strict=True))
+        shown = [_shown(name, kinds.get(name, "")) for name in truth.columns]
+        some = "WHERE rows > 0" if table == "gateway_day" else ""
+        database.register("found", found)
+        database.register("truth", truth)
+        same = " AND ".join(f"t.{key} IS NOT DISTINCT FROM f.{key}" for key in KEYS[table])
+        database.execute(
+            f"CREATE TABLE pair AS WITH f AS (SELECT {', '.join(shown)} FROM found {some})"
+            f" SELECT t, f FROM truth t FULL JOIN f ON {same}"
         )
-        (FROM found EXCEPT FROM truth) UNION ALL (FROM truth EXCEPT FROM found)"""
-    files = {"found": gateway_day, "truth": str(data / "truth" / "silver.parquet")}
-    return duckdb.execute(query, files).fetchall()
+        checks = {name: _differs(name, kinds.get(name, "")) for name in truth.columns}
+        checks |= {"": "t IS NULL OR f IS NULL"}
+        rows = {
+            name: database.sql(f"FROM pair WHERE {check} LIMIT 1").fetchall()
+            for name, check in checks.items()
+        }
+    return {name: row for name, row in rows.items() if row}
+
+
+def _shown(name: str, kind: str) -> str:
+    """Return a gold table's column as the truth has it."""
+    if name == "day":
+        return "epoch_ms(date::TIMESTAMP) // 86400000 AS day"
+    if kind.startswith("MAP"):
+        entry = "{'state': e.key, 'ms': e.value}"
+        return f"list_transform(map_entries({name}), lambda e: {entry}) AS {name}"
+    return f"epoch_ms({name}) AS {name}" if kind.startswith("TIMESTAMP") else name
+
+
+def _differs(name: str, kind: str) -> str:
+    if kind == "DOUBLE":  # sums in another order
+        near = f"abs(t.{name} - f.{name}) <= 1e-9 * greatest(1, abs(t.{name}))"
+        return f"NOT coalesce({near}, t.{name} IS NULL AND f.{name} IS NULL)"
+    return f"t.{name} IS DISTINCT FROM f.{name}"
