@@ -13,9 +13,10 @@ KINDS = (EVENT, SAMPLE, STATE, TOTAL)
 holds; a counter that rises. A kind's code is its place here."""
 
 DAY_MS = 86_400_000
-HOLDS_MS = {EVENT: 0, SAMPLE: DAY_MS, STATE: 31 * DAY_MS, TOTAL: DAY_MS}
+HOLDS_MS = {EVENT: 0, SAMPLE: DAY_MS, STATE: 31 * DAY_MS, TOTAL: 31 * DAY_MS}
 """How long a reading holds at most where no other one follows. A rule with a dead band sends a
-number at least once a day if it has a heartbeat; a door may stay closed for weeks."""
+number at least once a day if it has a heartbeat; a door may stay closed for weeks, and a meter
+shows after an outage what rose in it."""
 BAD = "bad"
 """How the quality begins of a row that says of itself that its value is wrong."""
 

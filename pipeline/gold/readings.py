@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline.gold.calendars import Calendar
-from pipeline.gold.kinds import BAD, DAY_MS, TOTAL, code, holds, kinds_of
+from pipeline.gold.kinds import BAD, DAY_MS, HOLDS_MS, TOTAL, code, holds, kinds_of
 from pipeline.gold.units import Units
 from pipeline.tables.arrays import (
     Array,
@@ -150,7 +150,7 @@ class Readings:
         value = numbers(rows["value"])
         following = _next(sensor, good)
         totals = good & (kind == code(TOTAL))
-        counted, has_counted = _counted(sensor, totals, value, unit.codes, units)
+        counted, has_counted = _counted(sensor, totals, ms, value, unit.codes, units)
         last = _heard(names[0], heard, ms)
         end = np.maximum(ms, np.minimum(now_ms, last + HEARD_MS))
         follows = np.where(following >= 0, ms[following], end)
@@ -196,13 +196,14 @@ def _next(sensor: Array, good: Array) -> Array:
 
 
 def _counted(
-    sensor: Array, total: Array, value: Array, unit: Array, units: Units
+    sensor: Array, total: Array, ms: Array, value: Array, unit: Array, units: Units
 ) -> tuple[Array, Array]:
-    """Return each sensor's last total before a reading, in its unit, and whether there is one."""
+    """Return the total that held before a reading, in its unit, and whether there is one."""
     count = len(sensor)
     places = np.maximum.accumulate(np.where(total, np.arange(count), -1))
     before = np.append(-1, places[:-1])
     there = (before >= 0) & (sensor[before] == sensor)
+    there &= ms - ms[before] <= HOLDS_MS[TOTAL]
     found, possible = units.converted(value[before], unit[before], unit)
     return found, there & possible
 

@@ -26,7 +26,7 @@ BEGIN = 1_763_683_200_000
 """2025-11-21 00:00 UTC."""
 NOW = BEGIN + 4 * DAY + 18 * MINUTE
 LENGTHS = {"readings_1m": MINUTE, "readings_1h": HOUR, "readings_1d": DAY}
-HOLDS = {"sample": DAY, "total": DAY, "state": 31 * DAY, "event": 0}
+HOLDS = {"sample": DAY, "total": 31 * DAY, "state": 31 * DAY, "event": 0}
 KINDS = {"power": "sample", "temperature": "sample", "energy": "total", "door": "state"}
 KINDS |= {"button": "event", "mixed": "sample"}
 
@@ -214,7 +214,7 @@ def make(data: Path, spark: "SparkSession", now: int, made: int | None, *days: i
         lambda: spark,
         settings.tables,
         dates,
-        state.load(settings.checkpoints).files,
+        state.load(settings.checkpoints).marks,
         None if made is None else datetime.fromtimestamp(made / 1000, UTC),
         datetime.fromtimestamp(now / 1000, UTC),
     )
@@ -224,7 +224,7 @@ def test_values_hold_until_the_next_one_over_hours_and_days(
     tmp_path: Path, run: "Run", spark: "SparkSession", monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("pipeline.gold.tasks.ROWS_A_TASK", 100)
-    monkeypatch.setattr("pipeline.gold.make.DAYS_AT_ONCE", 2)
+    monkeypatch.setattr("pipeline.gold.make.ROWS_AT_ONCE", 300)
     reads = house(random.Random(5))
     reads += [Read("odd", BEGIN + n, f"{n:03}" * 100) for n in range(150)]
     early = [read for read in reads if read.time < BEGIN + DAY + 5 * HOUR]
