@@ -35,7 +35,7 @@ BEGIN = 1_763_683_200_000
 NEW = 10_000
 KNOWN = 200
 EPOCH, STREAM = "00a1b2c3d4", "main"
-BY_DATE = arrow_schema(tuple(column for column in SILVER if column[0] != "event_date"))
+SCHEMA = arrow_schema(SILVER)
 ONCE = """
 import os, sys
 from bench.pipeline import cpu_seconds
@@ -106,10 +106,8 @@ def history(settings: Settings, days: int, gap: range) -> None:
     for day in range(days):
         staged = staging.stage(settings.tables)
         date = np.datetime64(BEGIN + day * DAY_MS, "ms").astype("datetime64[D]")
-        folder = staged / f"event_date={date}"
-        folder.mkdir()
         found = islands.SCHEMA.empty_table()
-        with pq.ParquetWriter(folder / "part.parquet", BY_DATE, compression="zstd") as writer:
+        with pq.ParquetWriter(staged / "part.parquet", SCHEMA, compression="zstd") as writer:
             for gateway in range(GATEWAYS):
                 seqs = np.arange(day * OF_A_DAY + 1, (day + 1) * OF_A_DAY + 1)
                 rows = a_day(f"g{gateway}", seqs[(seqs < gap[0]) | (seqs > gap[-1])], day + 1)
@@ -131,12 +129,13 @@ def a_day(gateway: str, seqs: np.ndarray, batch: int) -> pa.Table:
     }
     made |= {"seq": pa.array(seqs), "event_time": times.cast(pa.timestamp("ms", tz="UTC"))}
     made |= {"time": times, "received": times, "line": pa.array(seqs)}
+    made |= {"event_date": times.cast(pa.timestamp("ms")).cast(pa.date32())}
     made |= {"value": pa.array(seqs % 997 / 10), "batch": pa.array(np.full(len(seqs), batch))}
     columns = [
         made[field.name].cast(field.type) if field.name in made else pa.nulls(len(seqs), field.type)
-        for field in BY_DATE
+        for field in SCHEMA
     ]
-    return pa.Table.from_arrays(columns, schema=BY_DATE)
+    return pa.Table.from_arrays(columns, schema=SCHEMA)
 
 
 def save(settings: Settings, known: State) -> None:

@@ -141,29 +141,26 @@ def _rows(batches: Iterator[pa.RecordBatch]) -> Iterator[Row]:
 
 def _silver(spark: SparkSession, root: Path, asked: Asked) -> DataFrame:
     found = [each for each in delta.files(root / "silver") if each["num_records"]]
-    dated = [each for each in found if each["partition.event_date"]]
-    if asked.days is not None and dated:
-        newest = _newest_day(dated)
+    dated = col("event_date").isNotNull()
+    if asked.days is not None and found:
+        newest = _newest_day(found)
         first = newest - timedelta(days=asked.days - 1)
-        dated = [each for each in dated if first <= each["partition.event_date"] <= newest]
-    near = [root / "silver" / each["path"] for each in dated]
-    rows = read_files(spark, root / "silver", near, SILVER)
+        days = [first + timedelta(days=n) for n in range(asked.days)]
+        found = delta.within(found, "event_date", days)
+        dated = col("event_date").between(first, newest)
+    rows = read_files(spark, root / "silver", [root / "silver" / f["path"] for f in found], SILVER)
+    rows = rows.where(dated)
     return rows if asked.gateway is None else rows.where(col("gateway_id") == asked.gateway)
 
 
 def _newest_day(files: list[dict[str, Any]]) -> date:
-    """Return the day of the newest receipt, and no day that is still to come.
-
-    Files of an earlier version do not say when their rows were received.
-    """
+    """Return the day of the newest receipt, and no day that is still to come."""
     now = datetime.now(UTC)
     told = [each["max.received"] for each in files if each.get("max.received") is not None]
     days = [
         datetime.fromtimestamp(ms / 1000, UTC).date() for ms in told if ms <= now.timestamp() * 1000
     ]
-    if len(told) < len(files):
-        days += [each["partition.event_date"] for each in files]
-    return max((day for day in days if day <= now.date()), default=now.date())
+    return max(days, default=now.date())
 
 
 def _row_ddl() -> str:

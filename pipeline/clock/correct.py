@@ -2,20 +2,24 @@
 
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import broadcast
 
 from pipeline.clock.known import corrections_for
 from pipeline.clock.spans import Correction, Epoch
 from pipeline.clock.timing import timed
-from pipeline.tables import delta, islands, staging
+from pipeline.tables import delta, islands, on_disk, staging
 from pipeline.tables.columns import SILVER, names
 from pipeline.tables.spark_files import read_files, write_folder
+
+_DATED = pa.schema([("epoch", pa.string()), ("event_date", pa.date32())])
 
 
 def correct(
@@ -33,13 +37,26 @@ def correct(
     rows = read_files(spark, root / "silver", [root / "silver" / f["path"] for f in near], SILVER)
     staged = staging.stage(root)
     result = retimed(rows, sorted(epochs), corrections_for(root, touched))
-    write_folder(result, staged / "silver", partition="event_date")
+    write_folder(result, staged / "silver")
+    dates = _dates([root / "silver" / unquote(each["path"]) for each in near], epochs)
+    dates |= _dates(on_disk.parquet_files(staged / "silver"), epochs)
     name = f"corrected-{staged.name.rpartition('-')[2]}"
     added = delta.adopt(staged / "silver", root / "silver", name)
-    delta.commit(root / "silver", added, delta.removals(near, "event_date"))
+    delta.commit(root / "silver", added, delta.removals(near))
     shutil.rmtree(staged)
-    before = {str(each["partition.event_date"] or "") for each in near}
-    return before | {each.partition_values["event_date"] or "" for each in added}
+    return dates
+
+
+def _dates(files: Iterable[Path], epochs: set[Epoch]) -> set[str]:
+    """Return the event dates of these epochs' rows in some files."""
+    found: set[str] = set()
+    named = pa.array([epoch for _, epoch in epochs], pa.string())
+    for path in files:
+        with pq.ParquetFile(path) as file:
+            rows = delta.typed(file.read(_DATED.names), _DATED)
+        days = rows.filter(pc.is_in(rows["epoch"], value_set=named))["event_date"]
+        found.update(str(day) for day in pc.unique(days).to_pylist() if day is not None)
+    return found
 
 
 def retimed(rows: DataFrame, epochs: list[Epoch], known: list[Correction]) -> DataFrame:

@@ -1,13 +1,13 @@
 """Windows of one length, and days by the time zones of gateways."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import numpy as np
 import pyarrow as pa
 
-from pipeline.tables.arrays import Array, Coded, integers, runs
+from pipeline.tables.arrays import Array, Coded, dates
 
 DAY_US = 86_400_000_000
 _EPOCH = date(1970, 1, 1)
@@ -23,17 +23,10 @@ def day_of(number: int) -> date:
     return _EPOCH + timedelta(number)
 
 
-def by_date(
-    columns: Mapping[str, pa.Array], days: Array, schema: pa.Schema
-) -> Iterator[tuple[date, pa.RecordBatch]]:
-    """Yield the rows of each date; `days` are the numbers of the rows' dates."""
-    rows = pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema)
-    order = np.argsort(days, kind="stable")
-    begins = runs(days[order])
-    if len(begins) > 1:
-        rows = rows.take(integers(order))
-    for begin, end in zip(begins, [*begins[1:], len(order)], strict=True):
-        yield day_of(int(days[order[begin]])), rows.slice(begin, end - begin)
+def dated(columns: Mapping[str, pa.Array], days: Array, schema: pa.Schema) -> pa.RecordBatch:
+    """Return rows of a schema whose last column is `date`; `days` are the numbers of the dates."""
+    arrays = [columns[name] for name in schema.names[:-1]]
+    return pa.RecordBatch.from_arrays([*arrays, dates(days)], schema=schema)
 
 
 class Calendar:

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.gold.calendars import by_date, day_of, ordinal
+from pipeline.gold.calendars import dated, day_of, ordinal
 from pipeline.gold.tasks import Bucket, Job
 from pipeline.tables.arrays import (
     Array,
@@ -76,13 +76,12 @@ NEEDED = (
 )
 """The columns of silver that these tables are made from."""
 
-_GATEWAYS = arrow_schema(GATEWAY_DAY[:-1])
-_NODES = arrow_schema(NODE_DAY[:-1])
-"""What a file has: all but the date."""
+_GATEWAYS = arrow_schema(GATEWAY_DAY)
+_NODES = arrow_schema(NODE_DAY)
 
 Quarantined = Mapping[tuple[str, date], Mapping[str, int]]
 """Rows of the quarantine by gateway and date, counted by reason."""
-Rows = Iterator[tuple[date, pa.RecordBatch]]
+Rows = Iterator[pa.RecordBatch]
 
 
 @dataclass(frozen=True)
@@ -102,8 +101,8 @@ class Days(Job):
         messages = timed.take(integers(np.flatnonzero(numbers(timed["part"]) == 0)))
         tables = {"gateway_day": gateway_day(messages, own), "node_day": node_day(timed)}
         for table, found in tables.items():
-            for day, batch in found:
-                out.add(f"{table}/date={day}", batch)
+            for batch in found:
+                out.add(table, batch)
 
 
 class _Groups:
@@ -174,7 +173,7 @@ class _Groups:
 
 
 def gateway_day(silver: pa.Table, quarantined: Quarantined) -> Rows:
-    """Yield GATEWAY_DAY by date."""
+    """Yield GATEWAY_DAY."""
     if not silver.num_rows:
         yield from _quarantined_alone(quarantined)
         return
@@ -200,7 +199,7 @@ def gateway_day(silver: pa.Table, quarantined: Quarantined) -> Rows:
         "last_time": groups.last_time(),
         "last_received": moments(*groups.highest("received", 1_000)),
     }
-    yield from by_date(columns, groups.day, _GATEWAYS)
+    yield dated(columns, groups.day, _GATEWAYS)
     rest = [key for key in quarantined if key not in set(of_groups)]
     yield from _quarantined_alone({key: quarantined[key] for key in rest})
 
@@ -214,7 +213,7 @@ def _quarantined_alone(quarantined: Quarantined) -> Rows:
     made["gateway_id"] = strings([gateway for gateway, _ in quarantined])
     made["quarantined"] = _maps(list(quarantined.values()))
     columns = {field.name: made.get(field.name, pa.nulls(count, field.type)) for field in _GATEWAYS}
-    yield from by_date(columns, np.array([ordinal(day) for _, day in quarantined]), _GATEWAYS)
+    yield dated(columns, np.array([ordinal(day) for _, day in quarantined]), _GATEWAYS)
 
 
 def _maps(counts: Sequence[Mapping[str, int]]) -> pa.Array:
@@ -226,7 +225,7 @@ def _maps(counts: Sequence[Mapping[str, int]]) -> pa.Array:
 
 
 def node_day(silver: pa.Table) -> Rows:
-    """Yield NODE_DAY by date."""
+    """Yield NODE_DAY."""
     of_nodes = silver.filter(pc.is_valid(silver["node"]))
     if not of_nodes.num_rows:
         return
@@ -249,4 +248,4 @@ def node_day(silver: pa.Table) -> Rows:
         "battery_min": doubles(lowest(value, battery, groups.begins), last >= 0),
         "last_time": groups.last_time(),
     }
-    yield from by_date(columns, groups.day, _NODES)
+    yield dated(columns, groups.day, _NODES)

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import DeltaTable
 
-from pipeline.gold.calendars import DAY_US, by_date, ordinal
+from pipeline.gold.calendars import DAY_US, dated, ordinal
 from pipeline.gold.kinds import BAD, DAY_MS
 from pipeline.gold.readings import NEEDED, SENSOR, ordered
 from pipeline.gold.tasks import Bucket, Job
@@ -86,8 +86,7 @@ class Unexpected(Job):
             kept = found.take(integers(np.flatnonzero(here))).combine_chunks()
             columns = dict(zip(kept.schema.names, (c.combine_chunks() for c in kept), strict=True))
             day = numbers(kept["event_time"]) // DAY_US
-            for date_, batch in by_date(columns, day, _SCHEMA) if len(day) else ():
-                out.add(f"{TABLE}/date={date_}", batch)
+            out.add(TABLE, dated(columns, day, arrow_schema(UNEXPECTED)))
 
 
 def unexpected(rows: pa.Table, expectations: "Sequence[Expectation]") -> Iterator[pa.Table]:

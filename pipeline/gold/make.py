@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import unquote
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col
@@ -27,7 +28,7 @@ from pipeline.records.declared import NOTHING, Declared
 from pipeline.settings import Watch, unwatched
 from pipeline.tables import delta, on_disk, staging
 from pipeline.tables.columns import QUARANTINE, SILVER, Columns, arrow_schema
-from pipeline.tables.quarantined import COLUMNS, marks_of, quarantined
+from pipeline.tables.quarantined import COLUMNS, Marks, marks_of, quarantined
 from pipeline.tables.quarantined import Quarantined as Row
 from pipeline.tables.spark_files import read_files, write_folder
 
@@ -61,28 +62,26 @@ TAKEN = frozenset(
 """Names that no table of one's own can have."""
 
 ROWS_AT_ONCE = 5_000_000
-DAYS_AT_ONCE = 100
-"""Rows and days that are made at once, at least one day: what a task may have of one sensor or
-gateway, and the files that it may write."""
+"""Rows that are made at once, at least one day: what a task may have of one sensor or gateway."""
 
 
 def create(root: Path) -> None:
     """Give each table its columns."""
     for table, columns in TABLES.items():
-        delta.create(root / table, columns, DATE)
+        delta.create(root / table, columns)
     delta.create(root / "freshness", FRESHNESS)
 
 
-def all_dates(root: Path, files: pa.Table) -> set[str]:
-    """Return the dates of silver and the quarantine; `files` is `State.files`."""
-    bad = {each.day for each in _quarantine(root, files) if each.day is not None}
+def all_dates(root: Path, marks: Marks) -> set[str]:
+    """Return the dates of silver and the quarantine; `marks` is `State.marks`."""
+    bad = {each.day for each in _quarantine(root, marks) if each.day is not None}
     return {str(day) for day in bad.union(_dates(root))}
 
 
 def _dates(root: Path) -> set[date]:
-    """Return the dates of silver; a new table has a file of 1970 without rows."""
-    listed = delta.files(root / "silver")
-    found = {each.get("partition.event_date") for each in listed if each["num_records"]}
+    found: set[date | None] = set()
+    for part in delta.scan(root / "silver", ["event_date"]):
+        found.update(pc.unique(part["event_date"]).to_pylist())
     return {day for day in found if day is not None}
 
 
@@ -90,7 +89,7 @@ def make(
     open_session: Callable[[], SparkSession],
     root: Path,
     dates: Iterable[str],
-    files: pa.Table,
+    marks: Marks,
     made: datetime | None = None,
     now: datetime | None = None,
     assets: pa.Table | None = None,
@@ -98,7 +97,7 @@ def make(
     declared: Declared = NOTHING,
     watch: Watch = unwatched,
 ) -> datetime | None:
-    """Make the rows of these dates anew, each table in one step; `files` is `State.files`.
+    """Make the rows of these dates anew, each table in one step; `marks` is `State.marks`.
 
     What holds from a date into others is made there, too, up to `now`. `made` is when that was
     last done; returns when it was done now. With `assets` days by local time are made, too, and
@@ -115,7 +114,7 @@ def make(
     wanted = sorted(touched | (later.intersection(_dates(root)) if later else later))
     _make_unexpected(silver, wanted)
     before = carried.heard_from(root)
-    _make_days(silver, wanted, _quarantined(root, wanted, files))
+    _make_days(silver, wanted, _quarantined(root, wanted, marks))
     _make_freshness(root)
     heard = carried.heard_from(root)
     last = carried.horizon(heard, now)
@@ -169,7 +168,7 @@ def make_own(
         delta.commit(root / table, added, delta.removals(old))
     else:
         wanted = rows.where(col(DATE).isin(sorted(days)))  # others would be there twice
-        write_folder(wanted, staged / table, partition=DATE)
+        write_folder(wanted, staged / table)
         _swap(root, table, staged / table, days)
     own.note(root / table, query)
     shutil.rmtree(staged)
@@ -195,39 +194,46 @@ class _Silver:
 
     context: SparkContext
     root: Path
-    files: Sequence[Mapping[str, Any]]
+    files: Sequence[dict[str, Any]]
     declared: Declared = NOTHING
 
     def of(self, days: Collection[date]) -> list[SilverFile]:
-        """Return the files of these dates."""
-        found = []
-        for each in self.files:
-            day, rows = each.get("partition.event_date"), each["num_records"]
-            if day is not None and day in days and rows:
-                path = self.root / "silver" / unquote(each["path"])
-                found.append(SilverFile(str(path), day, rows))
-        return found
+        """Return the files that may have rows of these dates."""
+        return [
+            SilverFile(str(self.root / "silver" / unquote(each["path"])), each["num_records"])
+            for each in delta.within(self.files, "event_date", days)
+        ]
 
     def portions(self, days: Sequence[date]) -> Iterator[list[date]]:
-        """Yield the days in order, of ROWS_AT_ONCE and DAYS_AT_ONCE together."""
-        counts = Counter[date]()
-        for file in self.of(days):
-            counts[file.day] += file.rows
+        """Yield the days in order, of ROWS_AT_ONCE together."""
+        counts = self._rows(days)
         portion: list[date] = []
         for day in days:
             rows = sum(counts[each] for each in (*portion, day))
-            if portion and (rows > ROWS_AT_ONCE or len(portion) == DAYS_AT_ONCE):
+            if portion and rows > ROWS_AT_ONCE:
                 yield portion
                 portion = []
             portion.append(day)
         yield portion
+
+    def _rows(self, days: Collection[date]) -> Counter[date]:
+        """Return how many rows these dates have together with others of their files."""
+        counts = Counter[date]()
+        for each in delta.within(self.files, "event_date", days):
+            if each["min.event_date"] == each["max.event_date"]:
+                counts[each["min.event_date"]] += each["num_records"]
+                continue
+            for part in delta.parts(self.root / "silver", each, ["event_date"]):
+                for found in pc.value_counts(part["event_date"]).to_pylist():
+                    counts[found["values"]] += found["counts"]
+        return counts
 
     def make(
         self, tables: Iterable[str], dates: Collection[date], job: Job, read: Collection[date]
     ) -> None:
         """Make the rows that tables have of some dates anew, by a job that reads some dates."""
         staged = staging.stage(self.root)
-        run(self.context, self.of(read), job, staged)
+        run(self.context, self.of(read), read, job, staged)
         for table in tables:
             _swap(self.root, table, staged / table, dates)
         shutil.rmtree(staged)
@@ -255,7 +261,7 @@ def _make_local(
     silver: _Silver, days: list[date], heard: carried.Heard, now: datetime, assets: pa.Table
 ) -> None:
     """Make the local days that share time with these days, of which each needs three of UTC."""
-    delta.create(silver.root / LOCAL, READINGS, DATE)
+    delta.create(silver.root / LOCAL, READINGS)
     shared = sorted({day + n * carried.DAY for day in days for n in (-1, 0, 1)})
     needed = sorted({day + n * carried.DAY for day in shared for n in (-1, 0, 1)})
     begun = _carried(silver.root, needed)
@@ -299,19 +305,14 @@ def _ms(time: datetime) -> int:
 
 def _silver(spark: SparkSession, root: Path, dates: list[date]) -> DataFrame:
     folder = root / "silver"
-    near = [
-        folder / each["path"]
-        for each in delta.files(folder)
-        if each.get("partition.event_date") in dates and each["num_records"]
-    ]
-    return read_files(spark, folder, near, SILVER)
+    near = delta.within(delta.files(folder), "event_date", dates)
+    rows = read_files(spark, folder, [folder / each["path"] for each in near], SILVER)
+    return rows.where(col("event_date").isin(dates))
 
 
 def _swap(root: Path, table: str, staged: Path, dates: Collection[date]) -> None:
-    """Put the files of a staged folder in the place of those which the table has of these dates."""
-    old = [each for each in delta.files(root / table) if each.get(f"partition.{DATE}") in dates]
-    added = delta.adopt(staged, root / table, _prefix(staged.parent))
-    delta.commit(root / table, added, delta.removals(old, DATE))
+    """Put the files of a staged folder in the place of what the table has of these dates."""
+    delta.replace(root / table, staged, _prefix(staged.parent), DATE, dates)
 
 
 def _prefix(staged: Path) -> str:
@@ -319,18 +320,18 @@ def _prefix(staged: Path) -> str:
     return f"made-{staged.name.rpartition('-')[2]}"
 
 
-def _quarantined(root: Path, dates: list[date], files: pa.Table) -> Quarantined:
+def _quarantined(root: Path, dates: list[date], marks: Marks) -> Quarantined:
     """Return what the quarantine holds of these dates by gateway, counted by reason."""
     counts: dict[tuple[str, date], Counter[str]] = {}
-    for gateway, day, reason in _quarantine(root, files):
+    for gateway, day, reason in _quarantine(root, marks):
         if gateway is not None and day in dates:
             counts.setdefault((gateway, day), Counter())[reason] += 1
     return counts
 
 
-def _quarantine(root: Path, files: pa.Table) -> Iterable[Row]:
+def _quarantine(root: Path, marks: Marks) -> Iterable[Row]:
     rows = on_disk.read_columns(root / "quarantine", QUARANTINE, COLUMNS)
-    return quarantined(rows, marks_of(rows, files))
+    return quarantined(rows, marks_of(rows, marks))
 
 
 def _make_freshness(root: Path) -> None:

@@ -37,8 +37,7 @@ def create(table: Path, rows: DataFrame) -> None:
     Its query is noted once its rows are in it, so that a kill before that makes it new again.
     """
     schema = Schema.from_arrow(to_arrow_schema(rows.schema))
-    partitions = [DATE] if DATE in rows.columns else None
-    DeltaTable.create(table.as_uri(), schema, mode="overwrite", partition_by=partitions)
+    DeltaTable.create(table.as_uri(), schema, mode="overwrite")
 
 
 def note(table: Path, query: str) -> None:

@@ -3,7 +3,7 @@
 A job of Spark SQL would cost its plan, which for few rows takes longer than the rows.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import partial
@@ -13,10 +13,11 @@ from zlib import crc32
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pipeline.gold.calendars import ordinal
-from pipeline.tables import cycles
+from pipeline.tables import cycles, delta
 from pipeline.tables.arrays import Array, coded, dates, integers
 from pipeline.tables.columns import SILVER, arrow_schema
 from pipeline.tables.task_files import TaskFiles
@@ -26,15 +27,15 @@ if TYPE_CHECKING:
 
 ROWS_A_TASK = 100_000
 """Rows that a task computes at once, on average. It has them in memory, all of a key together."""
+_DAY = "event_date"
 ROWS_READ = 100_000
 """Rows of a file that a task reads at once."""
 
 
 class SilverFile(NamedTuple):
-    """A file of silver, all of one date."""
+    """A file of silver."""
 
     path: str
-    day: date
     rows: int
 
 
@@ -62,11 +63,17 @@ class Bucket:
         return np.flatnonzero(bucket_of(columns, self.count) == self.number)
 
 
-def run(context: "SparkContext", files: Sequence[SilverFile], job: Job, target: Path) -> None:
-    """Do a job on the rows of files; what the tasks write is below `target`."""
+def run(
+    context: "SparkContext",
+    files: Sequence[SilverFile],
+    days: Collection[date],
+    job: Job,
+    target: Path,
+) -> None:
+    """Do a job on the rows that files have of these dates; what the tasks write is in `target`."""
     count = max(1, -(-sum(file.rows for file in files) // ROWS_A_TASK))
     spread = context.parallelize(files, max(1, min(len(files), context.defaultParallelism)))
-    pairs = spread.mapPartitions(partial(by_bucket, job=job, count=count))
+    pairs = spread.mapPartitions(partial(by_bucket, days=sorted(days), job=job, count=count))
     compute = partial(_compute, job=job, count=count, target=str(target))
     pairs.partitionBy(count, int).mapPartitionsWithIndex(compute).collect()
 
@@ -83,30 +90,41 @@ def bucket_of(columns: Iterable[pa.ChunkedArray], count: int) -> Array:
     return (found % np.uint64(count)).astype(np.int64)
 
 
-def by_bucket(files: Iterable[SilverFile], job: Job, count: int) -> Iterator[tuple[int, bytes]]:
-    """Yield the rows of files by bucket, as Arrow's stream format."""
+def by_bucket(
+    files: Iterable[SilverFile], days: Sequence[date], job: Job, count: int
+) -> Iterator[tuple[int, bytes]]:
+    """Yield the rows that files have of these days by bucket, as Arrow's stream format."""
     cycles.look_rarely()
+    wanted = dates(np.array([ordinal(day) for day in days]))
     for file in files:
-        for rows in _read(file, job.columns):
+        for rows in _read(file, wanted, job.columns):
             buckets = bucket_of([rows[key] for key in job.keys], count)
             for bucket in np.unique(buckets).tolist():
                 places = np.flatnonzero(buckets == bucket)
                 yield bucket, _packed(rows.take(integers(places)))
 
 
-def _read(file: SilverFile, columns: Sequence[str]) -> Iterator[pa.Table]:
-    """Yield a file's rows in parts; a column that it does not have yet is null."""
+def _read(file: SilverFile, days: pa.Array, columns: Sequence[str]) -> Iterator[pa.Table]:
+    """Yield a file's rows of these days in parts; a column that it does not have yet is null."""
     schema = _schema(columns)
     with pq.ParquetFile(file.path) as source:
-        here = [name for name in columns if name in source.schema_arrow.names]
-        for batch in source.iter_batches(ROWS_READ, columns=here):
-            made = {"event_date": dates(np.full(batch.num_rows, ordinal(file.day)))}
-            made |= {name: batch[name].cast(schema.field(name).type) for name in here}
-            arrays = [
-                made[field.name] if field.name in made else pa.nulls(batch.num_rows, field.type)
-                for field in schema
-            ]
-            yield pa.Table.from_arrays(arrays, schema=schema)
+        here = [name for name in (*columns, _DAY) if name in source.schema_arrow.names]
+        groups = _groups(source, days)
+        for batch in source.iter_batches(ROWS_READ, row_groups=groups, columns=list(set(here))):
+            rows = batch.filter(pc.is_in(batch[_DAY], value_set=days))
+            yield delta.typed(pa.Table.from_batches([rows]), schema)
+
+
+def _groups(source: pq.ParquetFile, days: pa.Array) -> list[int]:
+    """Return the row groups that may have rows of these days, which are in order."""
+    first, last = days[0].as_py(), days[-1].as_py()
+    place = source.schema_arrow.get_field_index(_DAY)
+    kept = []
+    for group in range(source.num_row_groups):
+        told = source.metadata.row_group(group).column(place).statistics
+        if told is None or not told.has_min_max or (told.min <= last and told.max >= first):
+            kept.append(group)
+    return kept
 
 
 def _schema(columns: Sequence[str]) -> pa.Schema:

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.gold.calendars import DAY_US, Calendar, Zoned, by_date, day_of, ordinal
+from pipeline.gold.calendars import DAY_US, Calendar, Zoned, dated, day_of, ordinal
 from pipeline.gold.expected import LEFT_OUT, with_left_out
 from pipeline.gold.kinds import KINDS, SAMPLE, STATE, TOTAL, code
 from pipeline.gold.readings import NEEDED, READINGS, SENSOR, Readings, joined
@@ -47,7 +47,7 @@ STATE_CHARACTERS = 200
 OTHERS = "(others)"
 PIECES = 250_000
 """Shares of windows that are computed at once, all of a sensor together."""
-SCHEMA = arrow_schema(tuple(column for column in READINGS if column[0] != "date"))
+SCHEMA = arrow_schema(READINGS)
 
 
 @dataclass(frozen=True)
@@ -80,8 +80,8 @@ class Windows(Job):
         readings = Readings.of(both, own, self.heard, self.now_ms, days, self.kinds)
         for table, calendar in calendars.items():
             minutes = table == MINUTES  # of a number a minute would say no more than the hour
-            for day, batch in by_window(readings, calendar, self.dates, states_only=minutes):
-                out.add(f"{table}/date={day}", batch)
+            for batch in by_window(readings, calendar, self.dates, states_only=minutes):
+                out.add(table, batch)
 
     def _calendars(self, rows: pa.Table) -> dict[str, Calendar]:
         if self.zones is None:
@@ -117,8 +117,8 @@ class _Pieces:
 
 def by_window(
     rows: Readings, calendar: Calendar, dates: Sequence[date], *, states_only: bool = False
-) -> Iterator[tuple[date, pa.RecordBatch]]:
-    """Yield READINGS of these dates, by date, of the calendar's windows.
+) -> Iterator[pa.RecordBatch]:
+    """Yield READINGS of these dates, of the calendar's windows.
 
     A window without a reading has a row if a value holds in it; with `states_only` only if it is
     a state.
@@ -130,7 +130,7 @@ def by_window(
         pieces = _pieces(rows, calendar, days, first, last, slice(begin, end))
         if len(pieces.reading):
             columns = _summed(rows, pieces, calendar, states)
-            yield from by_date(columns, calendar.date(pieces.window[pieces.begins]), SCHEMA)
+            yield dated(columns, calendar.date(pieces.window[pieces.begins]), SCHEMA)
 
 
 def _touched(
@@ -237,7 +237,7 @@ def _summed(
     last = last_place(good, at)
     of_kind = np.where(last >= 0, kind[last], np.maximum.reduceat(kind, at))
     final = np.append(at[1:], len(reading)) - 1
-    lasting = (kind == code(SAMPLE)) & pieces.has_value
+    lasting = good & (kind == code(SAMPLE)) & pieces.has_value
     weighed = total(pieces.value * pieces.lasted, lasting, at)
     weight = total(pieces.lasted, lasting, at)
     rises = of_kind == code(TOTAL)

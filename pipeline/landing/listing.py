@@ -2,7 +2,10 @@
 
 import os
 import stat
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 
 from pipeline.errors import PipelineError
@@ -15,6 +18,14 @@ OTHER_FOLDERS = ("ledger", "clock")
 """The folders within a gateway's folder that hold what it says of itself, not its records."""
 
 
+SETTLED_SECONDS = 3_600
+"""A folder in which nothing changed for so long, and all of which was read, is not listed again
+before it changes."""
+
+Settled = Mapping[str, int]
+"""Folders of which all was read, with the time of their last change in ns."""
+
+
 @dataclass
 class Listing:
     """What a landing folder holds; names are paths below it, with `/`."""
@@ -23,22 +34,31 @@ class Listing:
     """The landing files, ledgers and clock records too; those of a folder by their names."""
     left: dict[str, str] = field(default_factory=dict)
     """What is not read, and why."""
+    settled: dict[str, int] = field(default_factory=dict)
+    """The folders that are settled once all of these files are read."""
 
 
-def list_landing(landing: Path) -> Listing:
+def list_landing(landing: Path, settled: Settled | None = None) -> Listing:
     """Return the landing files in the folder and in the folders in it, one for each gateway.
 
-    Names that begin with `.` or `_` are work in hand of whoever writes there, and not seen. A
-    landing folder that is missing is an empty one, and a file that is moved away meanwhile is not
-    there. Raises PipelineError when it is not a folder, or when a folder cannot be read.
+    Those of `settled` folders are left out. Names that begin with `.` or `_` are work in hand of
+    whoever writes there, and not seen. A landing folder that is missing is an empty one, and a file
+    that is moved away meanwhile is not there. Raises PipelineError when it is not a folder, or when
+    a folder cannot be read.
     """
     listing = Listing()
+    known = settled or {}
     own = []
     for name in _names(landing):
-        if (landing / name).is_dir():
-            _add_gateway(listing, landing / name)
-        else:
+        folder = landing / name
+        if not folder.is_dir():
             own.append(name)
+            continue
+        # What tells of others is listed before these, so they are there.
+        others = [other for other in OTHER_FOLDERS if (folder / other).is_dir()]
+        for other in others:
+            _add_folder(listing, folder / other, f"{name}/{other}/", known, OTHER_SUFFIXES)
+        _add_folder(listing, folder, f"{name}/", known, SUFFIXES, others)
     _add(listing, landing, "", own, SUFFIXES)
     return listing
 
@@ -49,14 +69,33 @@ def kind(name: str) -> str:
     return parts[1] if len(parts) == 3 and parts[1] in OTHER_FOLDERS else "records"
 
 
-def _add_gateway(listing: Listing, folder: Path) -> None:
-    """Add a gateway's files; those that tell of others are listed first, so these are there."""
-    others = [other for other in OTHER_FOLDERS if (folder / other).is_dir()]
-    listed = {other: _names(folder / other) for other in others}
-    own = [name for name in _names(folder) if name not in others]
-    _add(listing, folder, f"{folder.name}/", own, SUFFIXES)
-    for other, names in listed.items():
-        _add(listing, folder / other, f"{folder.name}/{other}/", names, OTHER_SUFFIXES)
+def _add_folder(
+    listing: Listing,
+    folder: Path,
+    prefix: str,
+    settled: Settled,
+    suffixes: tuple[str, ...],
+    but: Sequence[str] = (),
+) -> None:
+    """Add the files of a folder unless it is settled; `prefix` is what their names begin with."""
+    changed = _changed(folder)
+    if settled.get(prefix) == changed:
+        return
+    found, left = len(listing.files), len(listing.left)
+    _add(listing, folder, prefix, [name for name in _names(folder) if name not in but], suffixes)
+    newest = max((mark.mtime for mark in islice(listing.files.values(), found, None)), default=0)
+    if (
+        len(listing.left) == left
+        and max(changed, newest) < time.time_ns() - SETTLED_SECONDS * 10**9
+    ):
+        listing.settled[prefix] = changed
+
+
+def _changed(folder: Path) -> int:
+    try:
+        return folder.stat().st_mtime_ns
+    except FileNotFoundError:
+        return 0
 
 
 def _names(folder: Path) -> list[str]:
@@ -74,7 +113,7 @@ def _names(folder: Path) -> list[str]:
 def _add(
     listing: Listing, folder: Path, prefix: str, names: list[str], suffixes: tuple[str, ...]
 ) -> None:
-    """Add the files of a folder; `prefix` is what its files' names begin with in the listing."""
+    """Add files of a folder."""
     for name in names:
         path = f"{folder}/{name}"
         try:

@@ -23,16 +23,17 @@ Starts = dict[tuple[str, str], int]
 
 
 def make(root: Path, known: pa.Table, touched: set[Key] | None) -> None:
-    """Make the rows of these streams anew, of all if None; `known` are silver's islands."""
+    """Make the rows of these streams' epochs anew, of all if None; `known` are silver's islands."""
     starts, newest = _starts(root), _newest(known)
     gaps, streams = [_rows([], GAPS)], [_rows([], STREAMS)]
     for epochs in _portions(root, known, touched):
-        compared = _compared(root, known, touched, epochs, starts)
+        compared = _compared(root, known, epochs, starts)
         found = (_times(gap._asdict()) for stream in compared for gap in stream.gaps)
         gaps.append(_rows(found, GAPS))
         streams.append(_rows((_row(stream, newest) for stream in compared), STREAMS))
-    _replace(root / "gaps", pa.concat_tables(gaps), touched)
-    _replace(root / "streams", pa.concat_tables(streams), touched)
+    changed = None if touched is None else {key[1] for key in touched}
+    _replace(root / "gaps", pa.concat_tables(gaps), changed)
+    _replace(root / "streams", pa.concat_tables(streams), changed)
 
 
 def _portions(root: Path, known: pa.Table, touched: set[Key] | None) -> Iterator[pa.Array]:
@@ -56,9 +57,7 @@ def _portions(root: Path, known: pa.Table, touched: set[Key] | None) -> Iterator
         yield pa.array(portion, pa.string())
 
 
-def _compared(
-    root: Path, known: pa.Table, touched: set[Key] | None, epochs: pa.Array, starts: Starts
-) -> list[Stream]:
+def _compared(root: Path, known: pa.Table, epochs: pa.Array, starts: Starts) -> list[Stream]:
     arrived: dict[Key, list[Island]] = {}
     for island in islands.each(islands.of_epochs(known, epochs)):
         arrived.setdefault(island[:3], []).append(island)
@@ -66,8 +65,7 @@ def _compared(
         account.key: account
         for account in accounts_of(_ledger_lines(root, epochs, starts), arrived)
     }
-    asked = set(accounts) if touched is None else touched & set(accounts)
-    return [compare(accounts[key], arrived.get(key, ())) for key in sorted(asked)]
+    return [compare(accounts[key], arrived.get(key, ())) for key in sorted(accounts)]
 
 
 def _row(stream: Stream, newest: dict[str, int | None]) -> dict[str, object]:
@@ -115,15 +113,12 @@ def _rows(rows: Iterable[dict[str, object]], columns: Columns) -> pa.Table:
     return pa.Table.from_pylist(list(rows), schema=arrow_schema(columns))
 
 
-def _replace(table: Path, new: pa.Table, touched: set[Key] | None) -> None:
-    if touched is not None:
-        old = delta.read(table, new.column_names)
-        named = pc.binary_join_element_wise(*(old[name] for name in _KEYS), "/")
-        gone = pa.array(["/".join(key) for key in touched], pa.string())
-        stay = old.filter(pc.invert(pc.is_in(named, value_set=gone)))
-        new = pa.concat_tables([stay.cast(new.schema), new])
+def _replace(table: Path, new: pa.Table, epochs: set[str] | None) -> None:
     order = [(name, "ascending") for name in (*_KEYS, "first") if name in new.column_names]
-    delta.overwrite(table, new.sort_by(order))
+    if epochs is None:
+        delta.overwrite(table, new.sort_by(order))
+    else:
+        delta.overwrite_parts(table, new.sort_by(order), "epoch", epochs)
 
 
 def _times(gap: dict[str, object]) -> dict[str, object]:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from deltalake import DeltaTable
+from deltalake import DeltaTable, WriterProperties
 
 from pipeline.gold import make as gold
 from pipeline.gold.windows import LOCAL
@@ -17,10 +17,12 @@ from pipeline.tables.columns import BRONZE
 from pipeline.tables.damage import silver_rows
 from pipeline.tables.lock import locked
 from pipeline.tables.state import State
+from pipeline.tables.task_files import GROUP_ROWS
 
 GOLD = (*gold.TABLES, LOCAL)
 OTHERS = ("ledger", "clocks", "streams", "gaps", "boards", "assets", "freshness", "runs")
 TABLES = ("silver", *GOLD, *OTHERS)
+WRITER = WriterProperties(compression="ZSTD", max_row_group_size=GROUP_ROWS)
 RETENTION_HOURS = 168
 """How long files that no table shows any more are kept for readers of an older state."""
 
@@ -36,14 +38,15 @@ class Done(NamedTuple):
 def compact(settings: Settings) -> Done:
     """Make many small files of each table few; rows stay as they are.
 
-    Of a Delta table those of a date become one, of bronze and quarantine those of a day's batches.
+    Of a Delta table neighbours become one, so files still have few dates; of bronze and quarantine
+    those of a day's batches do.
     """
     before = after = 0
     with full_disk(settings), locked(settings.checkpoints):
         for table in _present(settings.tables):
             found = DeltaTable(table.as_uri())
             before += len(found.file_uris())
-            found.optimize.compact()
+            found.optimize.compact(target_size=delta.JOINED_BYTES, writer_properties=WRITER)
             found.create_checkpoint()
             after += len(found.file_uris())
         joined.resume(settings.tables, settings.checkpoints)

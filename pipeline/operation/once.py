@@ -92,8 +92,7 @@ def run_once(
         raise PipelineError(f"tables folder {settings.tables} has a % in its path: rename it")
     with full_disk(settings), locked(settings.checkpoints):
         begun = time.monotonic()
-        listing = list_landing(settings.landing)
-        committed, plan = _prepare(settings, listing, verify=how.verify)
+        committed, listing, plan = _prepare(settings, verify=how.verify)
         before = _counts(committed)
         done: list[Batch] = []
         error: Exception | None = None
@@ -102,6 +101,8 @@ def run_once(
         try:
             _bring_up(settings, plan, committed, session, how, done)
             twice = _doubled(settings, session) if how.verify else None
+            if len(done) == len(plan.batches):
+                state.note_settled(settings.checkpoints, listing.settled)
         except ERRORS as failed:
             error = failed
         totals = replace(_totals(committed, done, listing), doubled=twice)
@@ -113,8 +114,10 @@ def run_once(
         return totals
 
 
-def _prepare(settings: Settings, listing: Listing, *, verify: bool) -> tuple[State, Plan]:
+def _prepare(settings: Settings, *, verify: bool) -> tuple[State, Listing, Plan]:
     """Return what was committed and what is to be done; what a kill left is tidied up."""
+    settled = {} if verify else state.settled(settings.checkpoints)
+    listing = list_landing(settings.landing, settled)
     settings.tables.mkdir(parents=True, exist_ok=True)
     joined.resume(settings.tables, settings.checkpoints)
     staging.clear(settings.tables)
@@ -122,11 +125,13 @@ def _prepare(settings: Settings, listing: Listing, *, verify: bool) -> tuple[Sta
     on_disk.create(settings.tables)
     committed = state.load(settings.checkpoints)
     wrong = damaged(settings.tables, committed, verify=verify)
+    if wrong and settled:
+        listing = list_landing(settings.landing)
     fresh = committed.new(listing.files)
     plan = make_plan(wrong, fresh, listing.files, committed.last, settings.batch)
     if plan.forget:
         _forget(settings, committed, plan)
-    return committed, plan
+    return committed, listing, plan
 
 
 def _bring_up(

@@ -100,23 +100,25 @@ def _replace(
     corrections = corrections_for(root, islands.of_epochs(committed.islands, epochs))
     typed = silver(again, corrections, col("batch"), int(time.time() * 1000))
     rest = rows.join(again.select(*KEY).distinct(), list(KEY), "left_anti").select(names(SILVER))
-    write_folder(rest.unionByName(typed), staged / "silver", partition="event_date")
+    write_folder(rest.unionByName(typed), staged / "silver")
     prefix = f"again-{staged.name.rpartition('-')[2]}"
     added = delta.adopt(staged / "silver", root / "silver", prefix)
-    dates = {str(each["partition.event_date"] or "") for each in near}
-    dates |= {each.partition_values["event_date"] or "" for each in added}
+    dates = _dates(rows.where(_condition(chosen))) | _dates(typed)
     compared = committed.compared
     _note(settings, committed, dates, 0)
-    delta.commit(root / "silver", added, delta.removals(near, "event_date"))
+    delta.commit(root / "silver", added, delta.removals(near))
     shutil.rmtree(staged)
     if not committed.trimmed:  # else silver lacks numbers that it had
-        committed.islands = on_disk.silver_islands(root)
-        state.fold(settings.checkpoints, committed)
+        state.fold(settings.checkpoints, committed, left=on_disk.silver_islands(root))
     if compared == committed.last:  # the times around gaps may be others
         ledger.make(root, committed.islands, None)
     _note(settings, committed, dates, compared)
     messages = pc.sum(pc.equal(found["part"], 0)).as_py() or 0
     return Done(messages, found.num_rows, len(dates))
+
+
+def _dates(rows: DataFrame) -> set[str]:
+    return {str(row.event_date or "") for row in rows.select("event_date").distinct().collect()}
 
 
 def _note(settings: Settings, committed: State, dates: set[str], compared: int) -> None:
@@ -145,15 +147,14 @@ def _near(
 
 def _may_have(file: dict[str, Any], chosen: Selection) -> bool:
     """Say whether a file may have chosen rows, by what the log says."""
-    day, low, high = (
-        file.get(name) for name in ("partition.event_date", "min.gateway_id", "max.gateway_id")
-    )
+    low, high = file.get("min.gateway_id"), file.get("max.gateway_id")
     gateway = chosen.gateway
     if gateway is not None and low is not None and high is not None and not low <= gateway <= high:
         return False
-    if day is None:
+    first, last = file.get("min.event_date"), file.get("max.event_date")
+    if first is None or last is None:
         return chosen.first is None and chosen.last is None
-    return bool((chosen.first or day) <= day <= (chosen.last or day))
+    return bool((chosen.first or last) <= last and first <= (chosen.last or first))
 
 
 def _condition(chosen: Selection) -> Column:

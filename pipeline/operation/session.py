@@ -25,8 +25,6 @@ DRIVER_MEMORY = "4g"
 """The heap's bound when Spark runs locally; it is taken as it is needed."""
 PARTITIONS_PER_CORE = 2
 """Shuffle partitions; Spark's own 200 cost small batches 14 times as much."""
-OPEN_FILES = 32
-"""Files that a task writes at once, one for each event date, before it sorts its rows."""
 GROUPS = 10_000
 """Devices that a task sums up by a hash table; Spark's own 128 had it sort the rows of more."""
 
@@ -36,7 +34,6 @@ EVERYWHERE = {
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
-    "spark.sql.maxConcurrentOutputFileWriters": str(OPEN_FILES),
     "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": str(GROUPS),
     "spark.sql.parquet.compression.codec": "zstd",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",  # not the legacy INT96

@@ -5,9 +5,9 @@ A reader sees a table as of a commit of its log, so a batch is there wholly or n
 
 import json
 import secrets
-import shutil
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
@@ -19,19 +19,26 @@ from deltalake import CommitProperties, DeltaTable, Schema, Transaction
 from deltalake.transaction import AddAction, RemoveAction
 from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
+from pipeline.errors import PipelineError
 from pipeline.tables.columns import Columns, arrow_schema
-from pipeline.tables.staging import sync
+from pipeline.tables.staging import stage, sync
+from pipeline.tables.task_files import GROUP_ROWS
 
-NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
-STATISTICS = ("gateway_id", "epoch", "stream", "seq", "batch", "received")
+STATISTICS = (
+    *("gateway_id", "epoch", "stream", "seq", "batch", "received"),
+    *("event_date", "date"),
+)
 """The columns whose lowest and highest value of a file stand in the log."""
 _SEQ = ("seq", "first", "last")
 WRITER = "tidegate"
 _PREFIX = "batch"
 SCANNED = 1_000_000
 """Rows that a scan has in memory."""
-EMPTY_LOG = 2
-"""Files in the log of a table that never got a row: its schema, and an empty file."""
+EMPTY_LOG = 1
+"""Files in the log of a table that never got a row: its schema."""
+JOINED_BYTES = 64 * 1024 * 1024
+"""`compact` joins files until they have so many bytes, which bounds what new rows of an old date
+put in the place of others."""
 
 
 def exists(root: Path) -> bool:
@@ -42,22 +49,19 @@ def exists(root: Path) -> bool:
     return any((root / "_delta_log").glob("*.json"))
 
 
-def create(root: Path, columns: Columns, partition: str | None = None) -> None:
-    """Make the table unless it is there; a column that it does not have yet is added."""
-    schema = arrow_schema(columns)
-    if exists(root):
-        add_columns(DeltaTable(root.as_uri()), Schema.from_arrow(schema))
+def create(root: Path, columns: Columns) -> None:
+    """Make the table unless it is there; a column that it does not have yet is added.
+
+    Raises PipelineError for a table of an earlier version, which had a folder for each date.
+    """
+    schema = Schema.from_arrow(arrow_schema(columns))
+    if not exists(root):
+        DeltaTable.create(root.as_uri(), schema)
         return
-    partitions = [partition] if partition else None
-    DeltaTable.create(root.as_uri(), Schema.from_arrow(schema), partition_by=partitions)
-    if partition:  # readers of plain Parquet folders, too, then see the columns
-        staged = root / ".empty"
-        folder = staged / f"{partition}=1970-01-01"
-        folder.mkdir(parents=True)
-        in_files = tuple(column for column in columns if column[0] != partition)
-        pq.write_table(arrow_schema(in_files).empty_table(), folder / "part.parquet")
-        commit(root, adopt(staged, root, "empty"))
-        shutil.rmtree(staged)
+    table = DeltaTable(root.as_uri())
+    if table.metadata().partition_columns:
+        raise PipelineError(f"{root} is of an earlier version: move {root.parent} away")
+    add_columns(table, schema)
 
 
 def add_columns(table: DeltaTable, schema: Schema) -> None:
@@ -107,6 +111,15 @@ def overwrite(root: Path, rows: pa.Table) -> None:
     commit(root, [_write(root, rows)], removals(files(root)))
 
 
+def overwrite_parts(root: Path, rows: pa.Table, name: str, values: Collection[Any]) -> None:
+    """Put rows in the place of those with these values of the column `name`, in one step."""
+    staged = stage(root.parent)
+    if rows.num_rows:
+        pq.write_table(rows, staged / "rows.parquet", compression="zstd")
+    replace(root, staged, f"made-{staged.name.rpartition('-')[2]}", name, values)
+    staged.rmdir()
+
+
 def _write(root: Path, rows: pa.Table) -> AddAction:
     file = root / f"rows-{secrets.token_hex(8)}.parquet"
     pq.write_table(rows, file, compression="zstd")
@@ -124,35 +137,99 @@ def read(root: Path, columns: Sequence[str] | None = None, filters: Any = None) 
     )
 
 
-def read_parts(
-    root: Path, columns: Sequence[str], partition: str, values: Container[object]
-) -> pa.Table:
-    """Return some columns of the rows with these values of `partition`, by its files alone.
+def within(
+    found: Iterable[dict[str, Any]], name: str, values: Collection[Any]
+) -> list[dict[str, Any]]:
+    """Return those of `files` that may have one of the values in a column, by their statistics."""
+    ordered = sorted(values)
+    kept = []
+    for each in found:
+        lowest, highest = each.get(f"min.{name}"), each.get(f"max.{name}")
+        if lowest is not None and bisect_left(ordered, lowest) < bisect_right(ordered, highest):
+            kept.append(each)
+    return kept
+
+
+def read_parts(root: Path, columns: Sequence[str], name: str, values: Collection[Any]) -> pa.Table:
+    """Return some columns of the rows with these values of the column `name`.
 
     `read` makes an expression of each file that the table has.
     """
     schema = pa.schema(DeltaTable(root.as_uri()).schema().to_arrow())
-    kept = pa.schema([schema.field(name) for name in columns])
+    kept = pa.schema([schema.field(column) for column in columns])
+    wanted = pa.array(sorted(values), schema.field(name).type)
     parts = [pa.Table.from_batches([], kept)]
-    for each in files(root):
-        value = each.get(f"partition.{partition}")
-        if value in values:
-            with pq.ParquetFile(root / unquote(each["path"])) as file:
-                part = file.read([name for name in columns if name != partition])
-            known = pa.repeat(pa.scalar(value, kept.field(partition).type), part.num_rows)
-            parts.append(part.append_column(kept.field(partition), known))
-    return pa.concat_tables(parts, promote_options="permissive")
+    for each in within(files(root), name, values):
+        with pq.ParquetFile(root / unquote(each["path"])) as file:
+            for part in file.iter_batches(GROUP_ROWS, columns=[*columns, name]):
+                found = part.filter(pc.is_in(part[name], value_set=wanted))
+                parts.append(typed(pa.Table.from_batches([found]), kept))
+    return pa.concat_tables(parts)
+
+
+def typed(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Return rows of a file as the schema has them; a column that it does not have yet is null.
+
+    Files that `compact` wrote have texts of a type that few functions of Arrow take.
+    """
+    there = set(rows.schema.names)
+    columns = [
+        rows[field.name].cast(field.type)
+        if field.name in there
+        else pa.nulls(rows.num_rows, field.type)
+        for field in schema
+    ]
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def replace(root: Path, staged: Path, prefix: str, name: str, values: Collection[Any]) -> None:
+    """Put the Parquet files of a staged folder in the place of the rows with these values.
+
+    `values` are those of the column `name`; the other rows of the table's files are written again.
+    """
+    near = within(files(root), name, values)
+    staged.mkdir(parents=True, exist_ok=True)
+    gone = []
+    schema = pa.schema(DeltaTable(root.as_uri()).schema().to_arrow())
+    wanted = pa.array(sorted(values), schema.field(name).type)
+    for number, each in enumerate(near):
+        with pq.ParquetFile(root / unquote(each["path"])) as file:
+            found = file.read([name])[name].cast(wanted.type)
+            if pc.any(pc.is_in(found, value_set=wanted)).as_py():
+                _write_rest(file, staged / f"rest-{number:05d}.parquet", schema, name, wanted)
+                gone.append(each)
+    commit(root, adopt(staged, root, prefix), removals(gone))
+
+
+def _write_rest(
+    file: pq.ParquetFile, rest: Path, schema: pa.Schema, name: str, values: pa.Array
+) -> None:
+    """Write the rows of a file that have other values, if there are any."""
+    writer = None
+    for part in file.iter_batches(GROUP_ROWS):
+        rows = typed(pa.Table.from_batches([part]), schema)
+        others = rows.filter(pc.invert(pc.is_in(rows[name], value_set=values)))
+        if others.num_rows:
+            writer = writer or pq.ParquetWriter(rest, schema, compression="zstd")
+            writer.write_table(others)
+    if writer is not None:
+        writer.close()
 
 
 def scan(root: Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """Yield some columns of the table's rows, of those in the files, at most SCANNED at once."""
     for each in files(root):
-        with pq.ParquetFile(root / unquote(each["path"])) as file:
-            yield from file.iter_batches(SCANNED, columns=list(columns))
+        yield from parts(root, each, columns)
+
+
+def parts(root: Path, file: Mapping[str, Any], columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Yield some columns of the rows of a file of `files`, at most SCANNED at once."""
+    with pq.ParquetFile(root / unquote(file["path"])) as source:
+        yield from source.iter_batches(SCANNED, columns=list(columns))
 
 
 def read_all(root: Path) -> pa.Table:
-    """Return all rows of a table without partitions.
+    """Return all rows of a table.
 
     It takes a tenth of a second where `read` takes three, since that brings pandas into memory.
     """
@@ -169,13 +246,11 @@ def adopt(staged: Path, root: Path, prefix: str) -> list[AddAction]:
     """Move the Parquet files of a staged folder to the table's, and return what to commit."""
     actions = []
     for number, file in enumerate(sorted(staged.rglob("[!._]*.parquet"))):
-        folder = file.parent.relative_to(staged)
-        target = root / folder / f"{prefix}-{number:05d}.parquet"
-        target.parent.mkdir(parents=True, exist_ok=True)
+        target = root / f"{prefix}-{number:05d}.parquet"
         sync(file)
         file.rename(target)
-        sync(target.parent)
         actions.append(addition(target, root))
+    sync(root)
     return actions
 
 
@@ -255,10 +330,10 @@ def _values(each: Mapping[str, Any], partition: str | None) -> dict[str, str | N
 
 def addition(file: Path, root: Path) -> AddAction:
     """Return what shows a file that lies in the table's folder."""
-    partition = {}
+    partition: dict[str, str | None] = {}
     for part in file.parent.relative_to(root).parts:
         name, _, value = unquote(part).partition("=")
-        partition[name] = None if value == NULL_PARTITION else value
+        partition[name] = value
     state = file.stat()
     return AddAction(
         path=quote(file.relative_to(root).as_posix(), safe="/="),
@@ -272,19 +347,36 @@ def addition(file: Path, root: Path) -> AddAction:
 
 def _statistics(file: Path) -> dict[str, object]:
     footer = pq.read_metadata(file)
-    places = {footer.schema.column(n).path: n for n in range(footer.num_columns)}
     lowest: dict[str, object] = {}
     highest: dict[str, object] = {}
     for name in STATISTICS:
-        groups = [
-            footer.row_group(n).column(places[name]).statistics
-            for n in range(footer.num_row_groups)
-            if name in places
-        ]
-        if groups and all(group is not None and group.has_min_max for group in groups):
-            lowest[name] = min(group.min for group in groups)
-            highest[name] = max(group.max for group in groups)
+        found = ends(footer, name)
+        if found:
+            lowest[name] = _in_log(min(low for low, _ in found))
+            highest[name] = _in_log(max(high for _, high in found))
     return {"numRecords": footer.num_rows, "minValues": lowest, "maxValues": highest}
+
+
+def ends(footer: pq.FileMetaData, name: str) -> list[tuple[Any, Any]]:
+    """Return the lowest and highest value that a column has in the row groups of a file.
+
+    Those without a value have none; there is none at all if a row group does not say.
+    """
+    places = [n for n in range(footer.num_columns) if footer.schema.column(n).path == name]
+    found = []
+    for group in range(footer.num_row_groups if places else 0):
+        column = footer.row_group(group).column(places[0])
+        told = column.statistics
+        if told is not None and told.has_min_max:
+            found.append((told.min, told.max))
+        elif told is None or told.null_count != footer.row_group(group).num_rows:
+            return []
+    return found
+
+
+def _in_log(value: object) -> object:
+    """Return a lowest or highest value as the log writes it."""
+    return value.isoformat() if isinstance(value, date) else value
 
 
 def _sync_log(root: Path) -> None:

@@ -197,15 +197,15 @@ def _finish(
         if not (root / table / f".{staged.name}").exists():
             _swap(staged / table, root / table)
     staging.sync(root)
-    _join_state(committed, spans)
-    state.fold(checkpoints, committed)
+    state.fold(checkpoints, committed, _join_state(committed, spans))
     (checkpoints / _NOTE).unlink()
     for table in IN_BATCHES:
         (root / table / f".{staged.name}").unlink()
     shutil.rmtree(staged)
 
 
-def _join_state(committed: State, spans: list[Span]) -> None:
+def _join_state(committed: State, spans: list[Span]) -> pa.Table:
+    """Make one batch of each span's; returns the files with its number."""
     first, last = zip(*spans, strict=True)
     wanted = pa.table({"batch": first, "last": last})
 
@@ -217,7 +217,7 @@ def _join_state(committed: State, spans: list[Span]) -> None:
     batches = joined(committed.batches).group_by("batch").aggregate(sums)
     batches = batches.select(["batch", *("_".join(each) for each in sums)])
     committed.batches = batches.rename_columns(state.BATCHES.names).cast(state.BATCHES)
-    committed.files = joined(committed.files)
+    return joined(committed.files)
 
 
 def _check_disk(staged: Path) -> None:

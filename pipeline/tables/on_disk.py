@@ -32,15 +32,14 @@ from pipeline.tables.staging import discard, put_in_place, stage
 IN_BATCHES: dict[str, Columns] = {"bronze": BRONZE, "quarantine": QUARANTINE}
 """In the order in which a batch is put in place."""
 
-IN_DELTA: dict[str, tuple[Columns, str | None]] = {
-    "silver": (SILVER, "event_date"),
-    "ledger": (LEDGER, None),
-    "clocks": (CLOCKS, None),
-    "streams": (STREAMS, None),
-    "gaps": (GAPS, None),
-    "boards": (BOARDS, None),
+IN_DELTA: dict[str, Columns] = {
+    "silver": SILVER,
+    "ledger": LEDGER,
+    "clocks": CLOCKS,
+    "streams": STREAMS,
+    "gaps": GAPS,
+    "boards": BOARDS,
 }
-"""Each with the column that is a folder's name."""
 
 DAMAGED = -1
 """The rows of a batch with an unreadable file; no commit has this number."""
@@ -57,8 +56,8 @@ def create(root: Path) -> None:
         shutil.rmtree(root / "silver")
     for table, columns in IN_BATCHES.items():
         _create_batch_0(root, table, arrow_schema(columns))
-    for table, (columns, partition) in IN_DELTA.items():
-        delta.create(root / table, columns, partition)
+    for table, columns in IN_DELTA.items():
+        delta.create(root / table, columns)
 
 
 def _create_batch_0(root: Path, table: str, schema: pa.Schema) -> None:

@@ -1,6 +1,6 @@
 """Whose the rows of the quarantine are, and of which day."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import UTC, date, datetime
 from typing import NamedTuple
 
@@ -21,6 +21,10 @@ class Quarantined(NamedTuple):
     reason: str
 
 
+Marks = Callable[[Collection[str]], Mapping[str, Mark]]
+"""What returns the marks of landing files by their names: `State.marks`."""
+
+
 def quarantined(rows: pa.Table, files: Mapping[str, Mark]) -> Iterator[Quarantined]:
     """Yield gateway, day and reason of rows of COLUMNS; `files` are the marks of landing files.
 
@@ -35,10 +39,10 @@ def quarantined(rows: pa.Table, files: Mapping[str, Mark]) -> Iterator[Quarantin
         yield Quarantined(row["gateway_id"] or _folder(name), _day(ms), row["reason"])
 
 
-def marks_of(rows: pa.Table, files: pa.Table) -> dict[str, Mark]:
-    """Return the marks of the landing files that the rows name; `files` is `State.files`."""
-    named = files.filter(pc.is_in(files["name"], value_set=pc.unique(rows["landing_file"])))
-    return {row["name"]: Mark(row["size"], row["mtime"]) for row in named.to_pylist()}
+def marks_of(rows: pa.Table, marks: Marks) -> Mapping[str, Mark]:
+    """Return the marks of the landing files that give rows of COLUMNS their day."""
+    undated = rows.filter(pc.is_null(rows["received"]))["landing_file"].drop_null()
+    return marks(set(undated.to_pylist()))
 
 
 def _folder(name: str) -> str | None:

@@ -7,7 +7,9 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 
 from pipeline.tables.columns import Columns, ddl
+from pipeline.tables.task_files import GROUP_ROWS
 
+_GROUP_LIMIT = "parquet.block.row.count.limit"
 _GLOB = re.compile(r"[]\[{}*?\\]")
 
 
@@ -28,12 +30,9 @@ def read_files(
     return read_folders(spark, base, files, columns)
 
 
-def write_folder(frame: DataFrame, folder: Path, partition: str | None = None) -> None:
-    """Add the rows to a folder as Parquet, in sub-folders by the values of `partition`."""
-    writer = frame.write.mode("append")
-    if partition is not None:
-        writer = writer.partitionBy(partition)
-    writer.parquet(_uri(folder))
+def write_folder(frame: DataFrame, folder: Path) -> None:
+    """Add the rows to a folder as Parquet."""
+    frame.write.mode("append").option(_GROUP_LIMIT, GROUP_ROWS).parquet(_uri(folder))
 
 
 def _uri(path: Path) -> str:

@@ -7,8 +7,9 @@ it reads one of them, at most SNAPSHOT_EVERY commits, and no table.
 import json
 import os
 import shutil
+from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -21,7 +22,9 @@ import pyarrow.parquet as pq
 
 from pipeline.errors import PipelineError
 from pipeline.tables import islands
+from pipeline.tables.arrays import strings
 from pipeline.tables.staging import put_in_place, stage, sync
+from pipeline.tables.task_files import GROUP_ROWS
 
 VERSION = 2
 SNAPSHOT_EVERY = 64
@@ -33,6 +36,9 @@ BATCHES = pa.schema([(name, pa.int64()) for name in ("batch", "last", *TABLES)])
 FILES = pa.schema(
     [("name", pa.string()), ("size", pa.int64()), ("mtime", pa.int64()), ("batch", pa.int64())]
 )
+
+
+_SETTLED = "settled.json"
 
 
 class Mark(NamedTuple):
@@ -63,15 +69,45 @@ class Commit:
     """Gateways and epochs of which clock records came."""
 
 
+class Stored:
+    """A table of a snapshot, read when it is needed; with None a table without rows.
+
+    Its file is open, so it can still be read when a later snapshot has taken its place.
+    """
+
+    def __init__(self, schema: pa.Schema, file: Path | None = None) -> None:
+        self._schema = schema
+        self._source = None if file is None else pq.ParquetFile(file)
+
+    def all(self) -> pa.Table:
+        """Return all rows."""
+        if self._source is None:
+            return _no_rows(self._schema)
+        return self._source.read(use_threads=False)
+
+    def named(self, names: Collection[str]) -> Iterator[pa.Table]:
+        """Yield the rows whose `name` is one of these, of few rows at one time."""
+        ordered = sorted(names)
+        wanted = strings(ordered)  # `pa.array` would bring pandas into memory
+        source = self._source
+        if source is None:
+            return
+        for group in range(source.num_row_groups):
+            told = source.metadata.row_group(group).column(0).statistics
+            if told is None:  # of no rows
+                continue
+            if bisect_left(ordered, told.min) < bisect_right(ordered, told.max):
+                rows = source.read_row_group(group, use_threads=False)
+                yield rows.filter(pc.is_in(rows["name"], value_set=wanted))
+
+
 @dataclass
 class State:
-    """All commits as one."""
+    """All commits as one. What is long is read when it is asked for."""
 
     last: int = 0
     """The highest number that a batch ever had."""
     batches: pa.Table = field(default_factory=lambda: _no_rows(BATCHES))
-    files: pa.Table = field(default_factory=lambda: _no_rows(FILES))
-    islands: pa.Table = field(default_factory=lambda: _no_rows(islands.SCHEMA))
     reasons: Counter[str] = field(default_factory=Counter)
     compared: int = 0
     """The batch up to which times are corrected, and what arrived is compared with ledgers."""
@@ -85,6 +121,27 @@ class State:
     """Event dates whose times were corrected since."""
     loose: list[Commit] = field(default_factory=list)
     """Commits that no snapshot holds."""
+    stored_files: Stored = field(default_factory=lambda: Stored(FILES))
+    stored_islands: Stored = field(default_factory=lambda: Stored(islands.SCHEMA))
+    _islands: pa.Table | None = None
+
+    @property
+    def files(self) -> pa.Table:
+        """Return the landing files that batches read, in the order of their names."""
+        rows = [
+            {"name": name, "size": mark.size, "mtime": mark.mtime, "batch": commit.batch}
+            for commit in self.loose
+            for name, mark in commit.files.items()
+        ]
+        return _append(self.stored_files.all(), rows).sort_by("name")
+
+    @property
+    def islands(self) -> pa.Table:
+        """Return the islands of silver's numbers."""
+        if self._islands is None:
+            self._islands = self.stored_islands.all()
+            self._add_islands(self.loose)
+        return self._islands
 
     def rows(self, table: str) -> int:
         """Return the rows of a table."""
@@ -108,9 +165,23 @@ class State:
 
     def new(self, files: Mapping[str, Mark]) -> dict[str, Mark]:
         """Return those of the files that no batch read as they are now."""
-        columns = (self.files[part].to_pylist() for part in ("name", "size", "mtime"))
-        read = set(zip(*columns, strict=True))
+        read: set[tuple[str, int, int]] = set()
+        for rows in self.stored_files.named(files):
+            read.update(zip(*(rows[part].to_pylist() for part in FILES.names[:3]), strict=True))
+        for commit in self.loose:
+            read.update((name, *mark) for name, mark in commit.files.items())
         return {name: mark for name, mark in files.items() if (name, *mark) not in read}
+
+    def marks(self, names: Collection[str]) -> dict[str, Mark]:
+        """Return the marks of the landing files of these names, the last of one read again."""
+        found = {
+            row["name"]: Mark(row["size"], row["mtime"])
+            for rows in self.stored_files.named(names)
+            for row in rows.to_pylist()
+        }
+        for commit in self.loose:
+            found |= {name: commit.files[name] for name in commit.files.keys() & names}
+        return found
 
     def files_of(self, batch: int) -> set[str]:
         """Return the landing files of a batch."""
@@ -120,22 +191,20 @@ class State:
         """Take commits in."""
         if not commits:  # Arrow would bring pandas into memory to make tables of nothing
             return
-        rows: list[dict[str, object]] = []
-        marks: list[dict[str, object]] = []
-        found: list[islands.Island] = []
         for commit in commits:
             self.last = max(self.last, commit.batch)
             self.reasons.update(commit.reasons)
-            rows.append({"batch": commit.batch, "last": commit.batch, **commit.rows})
-            marks += [
-                {"name": name, "size": mark[0], "mtime": mark[1], "batch": commit.batch}
-                for name, mark in commit.files.items()
-            ]
-            found += commit.islands
-        self.loose += commits
+        rows: list[dict[str, object]]
+        rows = [{"batch": each.batch, "last": each.batch, **each.rows} for each in commits]
         self.batches = _append(self.batches, rows)
-        self.files = _append(self.files, marks)
-        self.islands = islands.with_new(self.islands, islands.table_of(found))
+        self.loose += commits
+        if self._islands is not None:
+            self._add_islands(commits)
+
+    def _add_islands(self, commits: Iterable[Commit]) -> None:
+        found = [island for commit in commits for island in commit.islands]
+        if found:
+            self._islands = islands.with_new(self.islands, islands.table_of(found))
 
 
 def renumbered(numbers: pa.ChunkedArray, batches: pa.Table) -> pa.Array:
@@ -182,23 +251,35 @@ def forget(folder: Path, state: State, batches: Iterable[int], left: pa.Table) -
     def stay(table: pa.Table) -> pa.Table:
         return table.filter(pc.invert(pc.is_in(table["batch"], value_set=gone)))
 
-    state.batches, state.files, state.islands = stay(state.batches), stay(state.files), left
+    state.batches = stay(state.batches)
     state.compared = state.golden = 0  # what is made from silver is made anew as a whole
-    (folder / "derived.json").unlink(missing_ok=True)
+    for note in ("derived.json", _SETTLED):
+        (folder / note).unlink(missing_ok=True)
     for batch in gone.to_pylist():
         _path(folder, batch).unlink(missing_ok=True)
-    fold(folder, state)
+    fold(folder, state, stay(state.files), left)
     return state
 
 
-def fold(folder: Path, state: State) -> None:
-    """Write a snapshot of everything and remove the commits in it."""
+def fold(
+    folder: Path, state: State, files: pa.Table | None = None, left: pa.Table | None = None
+) -> None:
+    """Write a snapshot of everything and remove the commits in it.
+
+    `files` and `left` take the place of the state's files and islands.
+    """
     staged = stage(folder)
     body = staged / "snapshot"
     body.mkdir()
-    pq.write_table(state.batches, body / "batches.parquet", compression="zstd")
-    pq.write_table(state.files, body / "files.parquet", compression="zstd")
-    pq.write_table(state.islands, body / "islands.parquet", compression="zstd")
+    known = {
+        "batches": state.batches,
+        "files": state.files if files is None else files,
+        "islands": state.islands if left is None else left,
+    }
+    for name, table in known.items():
+        pq.write_table(
+            table, body / f"{name}.parquet", compression="zstd", row_group_size=GROUP_ROWS
+        )
     header = {"version": VERSION, "last": state.last, "trimmed": state.trimmed}
     (body / "header.json").write_text(json.dumps(header | {"reasons": dict(state.reasons)}))
     target = folder / f"snapshot-{_newest(folder) + 1:010d}"
@@ -206,10 +287,18 @@ def fold(folder: Path, state: State) -> None:
     shutil.rmtree(staged)
     for commit in folder.glob("[0-9]*.json"):
         commit.unlink()
+    state.loose, state._islands = [], None  # noqa: SLF001 - this module's own
+    state.stored_files, state.stored_islands = _stored(target)
     for older in folder.glob("snapshot-*"):
         if older != target:
             shutil.rmtree(older)
-    state.loose = []
+
+
+def _stored(snapshot: Path) -> tuple[Stored, Stored]:
+    return (
+        Stored(FILES, snapshot / "files.parquet"),
+        Stored(islands.SCHEMA, snapshot / "islands.parquet"),
+    )
 
 
 def note_derived(folder: Path, state: State) -> None:
@@ -217,6 +306,22 @@ def note_derived(folder: Path, state: State) -> None:
     marks = {"compared": state.compared, "golden": state.golden, "corrected": state.corrected}
     made = {"made": state.made.isoformat()} if state.made is not None else {}
     write_note(folder / "derived.json", {"version": VERSION} | marks | made)
+
+
+def settled(folder: Path) -> dict[str, int]:
+    """Return the landing folders of which all was read, with the time of their last change."""
+    try:
+        found: dict[str, int] = json.loads((folder / _SETTLED).read_bytes())
+    except (FileNotFoundError, ValueError):
+        return {}
+    return found
+
+
+def note_settled(folder: Path, folders: Mapping[str, int]) -> None:
+    """Put more such landing folders on the disk."""
+    known = settled(folder)
+    if known != (both := {**known, **folders}):
+        write_note(folder / _SETTLED, both)
 
 
 def _no_rows(schema: pa.Schema) -> pa.Table:
@@ -264,10 +369,9 @@ def _read_snapshot(folder: Path, newest: int) -> State:
             last=header["last"],
             trimmed=header["trimmed"],
             batches=_with_last(_read_table(body / "batches.parquet")),
-            files=_read_table(body / "files.parquet"),
-            islands=_read_table(body / "islands.parquet"),
             reasons=Counter(header["reasons"]),
         )
+        state.stored_files, state.stored_islands = _stored(body)
     note = folder / "derived.json"
     if note.exists():
         marks = json.loads(note.read_text())

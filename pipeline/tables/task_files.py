@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 
 GROUP_ROWS = 50_000
 GROUP_BYTES = 32 * 1024 * 1024
-"""A row group is written once it has so many rows or bytes ..."""
+"""A row group is written once it has so many rows or bytes, and a reader may leave it out ..."""
 WAITING_BYTES = 256 * 1024 * 1024
 """... or is the largest where all that wait have so many, which bounds a task's memory."""
 

@@ -3,6 +3,7 @@ import signal
 import subprocess
 import sys
 import time
+from datetime import date
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
@@ -101,13 +102,12 @@ def test_a_key_that_silver_has_twice_is_told(
     monkeypatch.setattr("pipeline.operation.session.open_session", lambda settings: spark)
     assert main(once(tmp_path, "--verify")) == 0
     silver, staged = tmp_path / "tables" / "silver", tmp_path / "staged"
-    columns = arrow_schema(SILVER[:-1])  # the date is the folder's name
-    for date in ("2025-11-20", "2025-11-21"):
+    staged.mkdir()
+    for day in (20, 21):
         key = {"gateway_id": "barn", "epoch": EPOCH, "stream": "main", "batch": 1}
-        rows = [key | {"seq": seq} for seq in (7, 12, int(date[-2:]))]
-        (staged / f"event_date={date}").mkdir(parents=True)
-        file = staged / f"event_date={date}" / "rows.parquet"
-        pq.write_table(pa.Table.from_pylist(rows, schema=columns), file)
+        rows = [key | {"seq": seq, "event_date": date(2025, 11, day)} for seq in (7, 12, day)]
+        table = pa.Table.from_pylist(rows, schema=arrow_schema(SILVER))
+        pq.write_table(table, staged / f"{day}.parquet")
     delta.commit(silver, delta.adopt(staged, silver, "twice"))
     capsys.readouterr()
     assert main(once(tmp_path)) == 0, "nobody looked"

@@ -39,7 +39,7 @@ def take_columns_out(tables: Path) -> None:
     silver = tables / "silver"
     rows = DeltaTable(silver.as_uri()).to_pyarrow_table().drop_columns(ADDED["silver"])
     shutil.rmtree(silver)
-    write_deltalake(silver.as_uri(), rows, partition_by=["event_date"])
+    write_deltalake(silver.as_uri(), rows)
 
 
 @pytest.mark.uncovered
@@ -70,7 +70,7 @@ def test_columns_of_a_later_version_are_null_in_older_rows(
     }  # fmt: skip
     for reader, (found, typed) in readers.items():
         assert set(names(BRONZE)) <= set(found.columns), reader
-        assert set(names(SILVER)) - {"event_date"} <= set(typed.columns), reader
+        assert set(names(SILVER)) <= set(typed.columns), reader
         kinds = found.set_index(["seq", "resent"])["content_type"]
         assert (len(kinds), kinds.notna().sum()) == (4, 1), reader
         sources = typed.set_index("seq")["time_source"]

@@ -14,7 +14,7 @@ from pipeline.gold import make as gold_tables
 from pipeline.gold.queries import read_queries
 from pipeline.tables import delta, on_disk
 from pipeline.tables.columns import SILVER
-from pipeline.tables.state import FILES
+from pipeline.tables.state import State
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -25,20 +25,14 @@ Sums = dict[tuple[str, date], int]
 
 def add(tables: Path, day: int, values: list[int]) -> None:
     """Add a file of readings to silver, one an hour, each with a payload of 10 bytes."""
-    name = f"event_date=2025-11-{day}"
-    (tables / "silver" / name).mkdir(exist_ok=True)
     rows = [
         {"gateway_id": "barn", "epoch": "00a1b2c3d4", "stream": "main", "seq": day * 100 + hour,
          "event_time": datetime(2025, 11, day, hour, tzinfo=UTC), "received": 1_763_700_000_000,
-         "node": f"n{hour % 2}", "quantity": "t", "value": float(value), "bytes": 10, "batch": 1}
+         "node": f"n{hour % 2}", "quantity": "t", "value": float(value), "bytes": 10, "batch": 1,
+         "event_date": date(2025, 11, day)}
         for hour, value in enumerate(values)
     ]  # fmt: skip
     delta.append(tables / "silver", SILVER, rows)
-    (new,) = (f for f in delta.files(tables / "silver") if f.get("partition.event_date") is None)
-    file = tables / "silver" / name / new["path"]
-    (tables / "silver" / new["path"]).rename(file)
-    added = [delta.addition(file, tables / "silver")]
-    delta.commit(tables / "silver", added, delta.removals([new], "event_date"))
 
 
 def sums(tables: Path, column: str) -> Sums:
@@ -124,10 +118,10 @@ def test_the_example_is_a_table(tmp_path: Path, spark: "SparkSession") -> None:
     from pipeline.gold import make as gold
 
     gold.create(tables)
-    assert gold.all_dates(tables, FILES.empty_table()) == set()
+    assert gold.all_dates(tables, State().marks) == set()
     add(tables, 21, [1])
-    assert gold.all_dates(tables, FILES.empty_table()) == {"2025-11-21"}
+    assert gold.all_dates(tables, State().marks) == {"2025-11-21"}
     queries = read_queries(EXAMPLE)
-    gold.make(lambda: spark, tables, ["2025-11-21"], FILES.empty_table(), queries=queries)
+    gold.make(lambda: spark, tables, ["2025-11-21"], State().marks, queries=queries)
     assert not delta.read(tables / "consumption").num_rows
     assert not delta.read(tables / "places").num_rows

@@ -37,6 +37,7 @@ def silver_row(seq: int) -> dict[str, Any]:
         "value": None if state else CHANCE.random(), "resent": seq % 2 == 0, "bytes": 10,
         "value_text": CHANCE.choice(("open", "shut")) if state else None, "unit": "C",
         "quality": CHANCE.choice((None, "bad")), "lateness_ms": CHANCE.randrange(10**7),
+        "event_date": DAY,
     }  # fmt: skip
 
 
@@ -45,14 +46,14 @@ def silver(tmp_path_factory: pytest.TempPathFactory) -> SilverFile:
     """Return a file of 300 readings of a day."""
     rows = [silver_row(seq) for seq in range(1, 301)]
     path = tmp_path_factory.mktemp("silver") / "part.parquet"
-    pq.write_table(pa.Table.from_pylist(rows, schema=arrow_schema(SILVER[:-1])), path)
-    return SilverFile(str(path), DAY, len(rows))
+    pq.write_table(pa.Table.from_pylist(rows, schema=arrow_schema(SILVER)), path)
+    return SilverFile(str(path), len(rows))
 
 
 def made(job: Job, file: SilverFile, target: Path, count: int) -> dict[str, set[str]]:
     """Return the rows of each table that so many tasks write, and check that each had its own."""
     buckets: dict[int, list[pa.Table]] = {}
-    for bucket, packed in by_bucket([file], job, count):
+    for bucket, packed in by_bucket([file], [DAY], job, count):
         buckets.setdefault(bucket, []).append(pa.ipc.open_stream(packed).read_all())
     assert count == 1 or len(buckets) > 1
     for bucket, parts in buckets.items():
@@ -105,9 +106,9 @@ from pathlib import Path
 import pyarrow as pa
 from pipeline.gold.tasks import Bucket, by_bucket
 from pipeline.tables.task_files import TaskFiles
-file, *jobs = pickle.load(sys.stdin.buffer)
+day, file, *jobs = pickle.load(sys.stdin.buffer)
 for job in jobs:
-    (_, packed), = by_bucket([file], job, 1)
+    (_, packed), = by_bucket([file], [day], job, 1)
     with TaskFiles(Path(sys.argv[1]), 0, 1) as out:
         job.write(pa.ipc.open_stream(packed).read_all(), Bucket(0, 1), out)
 print("pandas" in sys.modules, len(list(Path(sys.argv[1]).rglob("*.parquet"))) > 0)
@@ -115,7 +116,7 @@ print("pandas" in sys.modules, len(list(Path(sys.argv[1]).rglob("*.parquet"))) >
 
 
 def test_a_task_loads_no_pandas(silver: SilverFile, tmp_path: Path) -> None:
-    given = pickle.dumps([silver, *(job for _, job in jobs())])
+    given = pickle.dumps([DAY, silver, *(job for _, job in jobs())])
     command = [sys.executable, "-c", LOADED, str(tmp_path)]
     found = subprocess.run(command, input=given, check=True, capture_output=True)
     assert found.stdout == b"False True\n"

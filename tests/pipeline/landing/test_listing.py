@@ -1,10 +1,11 @@
 import os
+import time
 from pathlib import Path
 
 import pytest
 
 from pipeline.errors import PipelineError
-from pipeline.landing.listing import Listing, kind, list_landing
+from pipeline.landing.listing import SETTLED_SECONDS, Listing, kind, list_landing
 
 
 def touch(path: Path, content: str = "") -> None:
@@ -45,6 +46,25 @@ def test_what_a_gateway_says_of_itself_is_listed_too(tmp_path: Path) -> None:
         "barn/ledger/a.jsonl": "ledger",
     }
     assert listing.left == {"barn/ledger/x.jsonl": "a folder deeper than a gateway's"}
+
+
+def test_a_folder_that_settled_is_not_listed_before_it_changes(tmp_path: Path) -> None:
+    names = ("20251121/c-1.parquet", "barn/a.jsonl", "barn/ledger/a.jsonl", "shed/a.jsonl")
+    for name in names:
+        touch(tmp_path / name)
+    touch(tmp_path / "shed" / "notes.txt")
+    old = time.time() - 2 * SETTLED_SECONDS
+    for path in tmp_path.rglob("*"):
+        os.utime(path, (old, old))
+    os.utime(tmp_path / "barn" / "a.jsonl")  # it may still be being copied
+    first = list_landing(tmp_path)
+    assert sorted(first.files) == sorted(names)
+    assert sorted(first.settled) == ["20251121/", "barn/ledger/"]
+    assert sorted(list_landing(tmp_path, first.settled).files) == ["barn/a.jsonl", "shed/a.jsonl"]
+    touch(tmp_path / "20251121" / "c-2.parquet")
+    again = list_landing(tmp_path, first.settled)
+    assert sorted(again.files) == sorted({*names, "20251121/c-2.parquet"} - {"barn/ledger/a.jsonl"})
+    assert again.left == {"shed/notes.txt": "its name does not end in .jsonl or .parquet"}
 
 
 def test_work_in_hand_is_not_seen(tmp_path: Path) -> None:

@@ -47,10 +47,9 @@ def add(data: Path, batch: int) -> None:
         (staged / table).mkdir()
         pq.write_table(rows, staged / table / "part.parquet")
         put_in_place(staged / table, on_disk.batch_folder(tables, table, batch))
-    folder = staged / "silver" / f"event_date={np.datetime64(0, 'D') + day}"
-    folder.mkdir(parents=True)
-    rows = numbered(arrow_schema(SILVER[:-1]), "seq", batch, ROWS, {"batch": batch})
-    pq.write_table(rows, folder / "part.parquet")
+    (staged / "silver").mkdir()
+    rows = numbered(arrow_schema(SILVER), "seq", batch, ROWS, {"batch": batch, "event_date": day})
+    pq.write_table(rows, staged / "silver" / "part.parquet")
     delta.commit(
         tables / "silver", delta.adopt(staged / "silver", tables / "silver", delta.prefix(batch))
     )
@@ -66,7 +65,9 @@ def numbered(
     values = {column: batch * ROWS + np.arange(count)}
     values |= {name: np.full(count, value) for name, value in others.items()}
     arrays = [
-        pa.array(values[field.name], field.type)
+        pa.array(values[field.name])
+        .cast(pa.int32() if field.type == pa.date32() else field.type)
+        .cast(field.type)
         if field.name in values
         else pa.nulls(count, field.type)
         for field in schema
