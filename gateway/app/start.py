@@ -172,12 +172,7 @@ async def start(run: Run, *, durable: bool) -> Gateway:
     core = _make_core(run, storage, store, clock_stamp)
     store_time.follow(core.turn, store)
     clock_stamp.watch(core.broker.expiry, storage.writer)
-    maker = ListenerMaker(
-        core,
-        ProcessConnections(connection_limit()),
-        Passwords(core.turn, core.broker.failed_logins, run.stack),
-    )
-    listeners, operator_socket = await _bind_listeners(run, maker)
+    maker, listeners, operator_socket = await _bind_listeners(run, core)
     metrics = Metrics(run)
     await metrics.bind()
     telemetry = Telemetry(run, core)
@@ -211,12 +206,14 @@ async def start(run: Run, *, durable: bool) -> Gateway:
     _give_memory_back(run)
     listening = ListenersPart(run, maker, listeners, operator_socket)
     reload = Reload(run, queries.responder, _follow_files(run, core, listeners))
-    reload.know(history.prepare)  # first: beginning with uplinks may fail
-    reload.know(BrokerPart(core, telemetry.sys_topics, queries.topics).prepare)
-    reload.know(bridges.prepare)
-    reload.know(listening.prepare)
-    reload.know(metrics.prepare)
-    reload.know(StoragePart(run, storage.writer, wear, durable=durable).prepare)
+    reload.know(
+        history.prepare,  # first: beginning with uplinks may fail
+        BrokerPart(core, telemetry.sys_topics, queries.topics).prepare,
+        bridges.prepare,
+        listening.prepare,
+        metrics.prepare,
+        StoragePart(run, storage.writer, wear, durable=durable).prepare,
+    )
     await metrics.serve(storage.writer, telemetry.sys_topics, bridges)
     return Gateway(run, storage, core, listeners, operator_socket, telemetry, bridges, reload)
 
@@ -256,12 +253,19 @@ def _give_memory_back(run: Run) -> None:
     run.stack.callback(giving.cancel)
 
 
-async def _bind_listeners(run: Run, maker: ListenerMaker) -> tuple[list[Listener], Listener | None]:
+async def _bind_listeners(
+    run: Run, core: Core
+) -> tuple[ListenerMaker, list[Listener], Listener | None]:
     """Bind every address first: a busy port ends the start before anything is sent.
 
-    Returns the listeners, and the operators' socket if there is one.
+    Returns the maker of listeners, the listeners, and the operators' socket if there is one.
     """
-    core, configuration = maker.core, run.configuration
+    maker = ListenerMaker(
+        core,
+        ProcessConnections(connection_limit()),
+        Passwords(core.turn, core.broker.failed_logins, run.stack),
+    )
+    configuration = run.configuration
     listeners: list[Listener] = []
     run.stack.push_async_callback(_close, listeners)
     for index, policy in enumerate(core.policies):
@@ -272,7 +276,7 @@ async def _bind_listeners(run: Run, maker: ListenerMaker) -> tuple[list[Listener
     socket = await bind_operator_socket(run, core.turn, maker.process)
     sockets = [] if socket is None else [socket]
     core.broker.listeners = Listeners(rights_of(listeners), rights_of(sockets))
-    return listeners, socket
+    return maker, listeners, socket
 
 
 async def _close(listeners: Sequence[Listener]) -> None:

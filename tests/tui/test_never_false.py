@@ -409,16 +409,21 @@ def test_a_topic_that_speaks_again_is_silent_nowhere() -> None:
     assert " silent" not in bench.screen()
 
 
+def with_silent(bench: Bench, rows: list[dict[str, object]], **page: int) -> str:
+    """Return the first screen once the gateway has answered with these silent topics."""
+    bench.client.answers["topics"] = {"offset": 0, "rows": rows, **page}
+    bench.pass_time(6)
+    bench.pass_time(1)
+    return bench.screen(160, 50)
+
+
 def test_many_silent_topics_are_one_thing_with_their_number() -> None:
     bench = Bench()
     rows = [
         topic(f"s/{n}", publisher=f"{n}", silent=True, silent_seconds=600.0 - n, retained=False)
         for n in range(20)
     ]
-    bench.client.answers["topics"] = {"total": 480, "offset": 0, "rows": rows, "next": 20}
-    bench.pass_time(6)
-    bench.pass_time(1)
-    text = bench.screen(160, 50)
+    text = with_silent(bench, rows, total=480, next=20)
     assert "6 things need you" in text
     assert "475 more are silent" in text
     assert "480 topics, 480 silent" in text
@@ -608,10 +613,7 @@ def test_silent_topics_of_one_publisher_are_one_thing() -> None:
         topic(f"sensors/boiler/{name}", publisher="pump-7", silent=True, silent_seconds=20.0)
         for name in ("flow", "return", "temperature", "level")
     ]
-    bench.client.answers["topics"] = {"total": 4, "offset": 0, "rows": rows}
-    bench.pass_time(6)
-    bench.pass_time(1)
-    text = bench.screen(160, 50)
+    text = with_silent(bench, rows, total=4)
     assert "1 thing needs you" in text
     assert "pump-7    4 topics of it silent 1" in text
     assert "usually every 2s: boiler/flow, boiler/level, boiler/return, …" in text

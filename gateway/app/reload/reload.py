@@ -96,9 +96,9 @@ class Reload:
         responder.know(QUERY, self._answer)
         run.stack.push_async_callback(self.close)
 
-    def know(self, prepare: Prepare) -> None:
-        """Let a part change with the configuration; parts change in the order of these calls."""
-        self._parts.append(prepare)
+    def know(self, *parts: Prepare) -> None:
+        """Let parts change with the configuration, in this order."""
+        self._parts += parts
 
     def signal(self) -> None:
         """Reload because of SIGHUP; several signals during a reload cause one more."""
