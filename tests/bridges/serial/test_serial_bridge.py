@@ -304,7 +304,7 @@ async def test_a_logger_of_tables_with_tabs_and_commas(
     found = [(topic, each["value"], each.get("unit")) for topic, each in broker.readings]
     assert found == [
         ("sensors/ttyNODE/temperature", 60.5, "°C"),
-        ("sensors/ttyNODE/Feuchte [%]", 48.2, "%"),
+        ("sensors/ttyNODE/Feuchte", 48.2, "%"),
         ("sensors/ttyNODE/Vorlauf", 7, None),
     ]
     assert broker.readings[0][1]["time"] == 1_763_740_000_000
