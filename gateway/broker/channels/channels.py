@@ -365,9 +365,11 @@ class Channels:
         channel = self._of(topic_filter)
         if channel is None:
             channel = self._begin_with_consumer(topic_filter, session)
-        if channel is not None and channel not in session.consumes:
+        if channel is None:
+            return
+        if channel not in session.consumes:
             session.consumes = (*session.consumes, channel)
-            channel.offer_again()
+        channel.offer_again()  # also if the session had a part of the topics
 
     def _begin_with_consumer(self, topic_filter: str, session: Session) -> "Channel | None":
         """Begin and return a channel with its first consumer, None if the filter is no channel."""

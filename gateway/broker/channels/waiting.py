@@ -209,8 +209,14 @@ class Waiting:
             yield Offer(span, self.earlier.attempts(span), None)
 
     def any(self) -> Offer | None:
-        """Return one message in memory, whether it may be dispatched now or not."""
-        return next(self.offers(), None)
+        """Return the first messages in memory, whether they may be dispatched now or not.
+
+        None if there are none, or those before all others are being read from disk.
+        """
+        for offer in self.returned:
+            return offer
+        span = self.queue.first()
+        return None if span is None else Offer(span, self.earlier.attempts(span), None)
 
     def take(self, offer: Offer) -> Span:
         """Remove and return the first message of what `any` returned."""

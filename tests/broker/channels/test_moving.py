@@ -37,6 +37,22 @@ def test_a_message_moves_with_no_attempts_and_is_there_after_a_crash() -> None:
     assert {each.topic for each in found} == {"t/a"}
 
 
+def test_messages_that_are_read_from_disk_are_waited_for() -> None:
+    harness = two(memory_messages=1)
+    jobs, dead = channel_of(harness), channel_of(harness, "dead")
+    publish(harness, "abcdefgh")
+    waits = 0
+    while jobs.depth:
+        if move_next(jobs, to_channel(dead), harness.now) is None:
+            jobs.page_in()
+            harness.pass_time(1)
+            waits += 1
+            assert waits < 20
+    client = harness.connect("c")
+    client.subscribe("$queue/dead", 1)
+    assert got(client) == "abcdefgh"
+
+
 def test_a_full_channel_ends_the_moves() -> None:
     harness = two(maximum_messages=1)
     publish(harness, "ab", "dead")

@@ -53,6 +53,16 @@ def test_a_consumer_of_a_part_gets_that_part_of_the_channel() -> None:
     assert len(channel_of(harness).consumers) == 2
 
 
+def test_a_consumer_of_a_part_that_asks_for_the_whole_gets_what_was_set_aside() -> None:
+    harness = durable()
+    client = of(harness, EU)
+    publish(harness, "a", "t/us/1")
+    assert got(client) == ""
+    client.send(Subscribe(5, [request("$queue/jobs", 1)]))
+    harness.pass_time(0)
+    assert got(client) == "a"
+
+
 def test_a_part_ends_with_its_subscription_and_survives_a_crash() -> None:
     harness = durable()
     part = harness.persistent("part")
