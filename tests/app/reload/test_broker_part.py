@@ -155,7 +155,7 @@ async def test_channels_of_consumers_become_configured_ones_and_stay(changing: C
     assert channels["jobs"].settings.max_attempts == 2
     assert set(channels) == {"jobs", "t"}  # the temporary one has a consumer
     await changing.changed(kind.format("temporary"))
-    assert channels["jobs"].settings.max_attempts == 0
+    assert channels["jobs"].settings.max_attempts == 20
     sender = await changing.clients.connect("sender")
     for topic in ("work/1", "t"):
         assert await code_of(sender, topic) == 0

@@ -39,7 +39,7 @@ def test_tables_are_told_apart_by_what_they_share_at_both_ends(tmp_path: Path) -
     more = "max_attempts = 3\nchoice = 'random'\n"
     assert changes(tmp_path, old, channel("a") + channel("b", more) + channel("c")) == [
         ("channel[1].choice", "round_robin", "random"),
-        ("channel[1].max_attempts", 0, 3),
+        ("channel[1].max_attempts", 20, 3),
     ]
     uplink = '[uplink]\ndirectory = "{}"\n[[uplink.rule]]\ntopic = "a"\n'
     found = changes(tmp_path, uplink.format("a"), uplink.format("b") + "qos = 0\n")
