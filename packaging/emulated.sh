@@ -14,7 +14,11 @@ DIST=${DIST:-$ROOT/dist}
 PORT=${PORT:-19950}
 WORK=$(mktemp -d)
 gateway=
-trap '[ -z "$gateway" ] || kill -9 "$gateway"; rm -rf "$WORK"' EXIT
+trap 'kill_gateway; rm -rf "$WORK"' EXIT
+
+kill_gateway() {
+    [ -z "$gateway" ] || { kill -9 "$gateway" && wait "$gateway"; } 2>/dev/null || true
+}
 
 case "${1:-}" in
     arm64) machine=aarch64 qemu=qemu-aarch64-static compiler=aarch64-linux-gnu-gcc package=gcc-aarch64-linux-gnu ;;
@@ -101,7 +105,7 @@ python3.11 -m compileall -q --invalidation-mode unchecked-hash "$SITE" || true
 
 start
 mosquitto_pub -p "$PORT" -q 2 -r -t kept -m "kept by $machine"
-kill -9 "$gateway"
+kill_gateway
 start # after a kill
 mosquitto_sub -p "$PORT" -t kept -C 1 -W 60 | grep "kept by $machine"
 grep -m 1 "compiled, commit" "$WORK/gateway.log"
