@@ -413,7 +413,7 @@ class Session:
         self.stack.append(view)
         self.dirty = True
 
-    def leave(self) -> None:
+    def go_back(self) -> None:
         """Go back by one."""
         if len(self.stack) > 1:
             self.stack.pop().closed()
@@ -532,7 +532,7 @@ class Session:
             Action("question_mark", "help", self.help, "?"),
             Action("colon", "command", self.command, ":"),
             Action("q", "quit", self.quit),
-            Action("escape", "back", self.leave, "esc"),
+            Action("escape", "back", self.go_back, "esc"),
             Action("y", "copy", self._copy),
             Action("T", "next theme", self._next_theme),
             Action("ctrl+p", "palette", self.command),
@@ -668,7 +668,7 @@ class Session:
         if not isinstance(self.view, Help):
             self.open(Help(self))
         else:
-            self.leave()
+            self.go_back()
 
     def explain(self, subject: Subject | str) -> None:
         """Show where messages went and why, or tell why that cannot be shown."""

@@ -49,7 +49,7 @@ def encode_object(quantity: str, value: "Value", unit: "str | None") -> "bytes |
     """Return number and value; None for what the format has no number or no room for.
 
     A further sensor of one kind (`temperature/boiler`, `temperature_2`) has the number of the
-    first: the format tells them apart by their order alone.
+    first: the format tells them apart only by their order.
     """
     quantity = quantity.partition("/")[0]
     name, _, number = quantity.rpartition("_")

@@ -43,7 +43,7 @@ _NOT_KNOWN = const(2)
 _OUT_OF_DATE = const(3)
 """Status: a later command was answered before; its number stands in the answer.
 
-Further ones, of `install` alone, are in node/programs.py."""
+Further ones, only of `install`, are in node/programs.py."""
 
 _READ_NOW = const(1)
 _SET_INTERVAL = const(2)

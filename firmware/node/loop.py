@@ -90,8 +90,8 @@ class Node:
     once the gateway has set the clock, that holds. `waiting_bytes` of memory are for samples that
     cannot be sent yet, and the `spill` for those beyond. Without a `board` the commands that are
     for it are refused; without `programs`, filters that the gateway installs are gone at the next
-    start. `starts` are told of in heartbeats. ValueError for a name that is empty or above 64
-    bytes, and for fewer bytes than one sample may need.
+    start. Heartbeats report `starts`. ValueError for a name that is empty or above 64 bytes, and
+    for fewer bytes than one sample may need.
     """
 
     def __init__(

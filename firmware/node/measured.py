@@ -26,7 +26,7 @@ CHOSEN = {"adc": "voltage", "hx711": "weight"}
 
 
 def quantities(settings: "dict[str, Any]") -> "list[str]":
-    """Return what a sensor measures that needs a name to be told from another's."""
+    """Return what a sensor measures that needs a name to be distinguished from another's."""
     usual = CHOSEN.get(settings.get("driver", ""))
     if usual:
         return [settings.get("quantity", usual)]

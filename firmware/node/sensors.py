@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 class Sensors:
     """The sensors of the settings, read as one; what does not answer is left out.
 
-    What they measure of one quantity is told apart by their names (`temperature/boiler`), or by
+    What they measure of one quantity is distinguished by their names (`temperature/boiler`), or by
     what the settings say of them, never by which of them answers.
 
     Each is made by its driver before it is read first. One that cannot be made is tried again at

@@ -231,7 +231,7 @@ def _sides(trial: Document, cells: int) -> list[Line]:
     rows.append(line((f"{'largest gap':<13} ", MUTED), gaps))
     only = [f"{number(trial.get(each)) or 0:,.0f}" for each in ("only_old", "only_new")]
     rows.append(
-        line((f"{'it alone took':<13} ", MUTED), "".join(f"{each:<{wide}} " for each in only))
+        line((f"{'only it passed':<13} ", MUTED), "".join(f"{each:<{wide}} " for each in only))
     )
     return rows
 

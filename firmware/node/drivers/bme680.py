@@ -49,7 +49,7 @@ K2 = (0, 0, 0, 0, 0.1, 0.7, 0, -0.8, -0.1, 0, 0, 0, 0, 0, 0, 0)
 class Bme680:
     """Reads the sensor at an address; OSError when another chip answers.
 
-    The first readings of the resistor are of a cold chip: a rise or fall counts, no number alone.
+    The first readings of the resistor are of a cold chip: a rise or fall counts, no single number.
     """
 
     def __init__(self, bus: "I2C", address: int) -> None:

@@ -214,7 +214,7 @@ class BThome(SensorData):
     """BTHome, whose parser silently drops repeated packets and old counters; here they are counted.
 
     The parser forgets its counter at a restart, and after two packets in a row with a wrong check,
-    which anybody can send. So `is_new` alone decides: it stores the counter of each packet, and
+    which anybody can send. So only `is_new` decides: it stores the counter of each packet, and
     returns False for a packet that may have been received before.
     """
 

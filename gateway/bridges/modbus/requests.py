@@ -179,11 +179,11 @@ class Device:
     """Answers so far."""
     answered_at: float = -math.inf
     listened_at: float = -math.inf
-    """When it was last left alone after an answer."""
+    """When the line was last silent after an answer."""
     quickest: float = math.inf
     """The shortest time of an answer, seconds."""
     pause: float = 0.0
-    """Seconds for which it is left alone after each answer, since it repeated one."""
+    """Seconds of silence after each answer, since it repeated one."""
 
     def next(self, now: float = 0.0) -> Request:
         """Return the request that is due first, or the one that has to be repeated."""
@@ -213,7 +213,7 @@ class Device:
     def answered(self, now: float = 0.0, *, named: bool = False, listen: float = 0.0) -> None:
         """Record an answer, and that one more may arrive, unless answers name their questions.
 
-        `listen` is how long to leave the device alone now and then.
+        `listen` is how long the line is silent now and then.
         """
         self.answers += 1
         self.wait, self.absent_until = 0.0, 0.0

@@ -45,7 +45,7 @@ def _of_text(text: str) -> int:
     except ValueError:
         pass
     if ":" not in text and "T" not in text.upper():
-        return UNREADABLE  # a day alone is no time
+        return UNREADABLE  # only a day is no time
     try:
         time = datetime.fromisoformat(text.upper())
         zoned = time if time.tzinfo is not None else time.replace(tzinfo=UTC)

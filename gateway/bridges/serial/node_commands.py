@@ -25,7 +25,7 @@ RESEND_SECONDS = 1.0
 """Seconds after which an unanswered command is repeated."""
 
 ATTEMPTS = 10
-"""Times that a command is sent before its client is told that there was no answer."""
+"""Times that a command is sent before its client gets `no answer`."""
 
 STARTS_MAX = 4
 """Starts of a node that are stored: if one of them is heard again, two nodes have its name."""

@@ -31,7 +31,7 @@ NO_OPTIONS: Mapping[str, float] = {}
 
 
 def parse_number(payload: bytes, options: Mapping[str, float] = NO_OPTIONS) -> float:
-    """Return a message's number: a number, `on`, `off` or an option, alone or as `{"value":…}`.
+    """Return a message's number: a number, `on`, `off` or an option, also as `{"value":…}`.
 
     Raises ValueError for anything else.
     """

@@ -161,7 +161,8 @@ class Host:
     def _own_instance(self, node: str, found: Found, instance: str, sources: dict[str, str]) -> str:
         """Return the instance of a value, different from those before it in its message.
 
-        The instance of a second value is remembered, so that it stays the same if it comes alone.
+        The instance of a second value is remembered, so that it stays the same if only that value
+        comes.
         """
         own = found.instance or instance
         if found.identity:

@@ -270,7 +270,7 @@ class Deliveries:
     def touch(self, client_id: str, now: float, only: int | None = None) -> int:
         """Start the timeout of a consumer's messages again; return how many there are.
 
-        `only` is the identifier of one, which came alone or with others that are touched, too.
+        `only` is the identifier of one, which came by itself or with others that are touched, too.
         """
         touched = [each for each in self._of(client_id) if each.pending(only)]
         for delivery in touched:

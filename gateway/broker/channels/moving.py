@@ -38,7 +38,7 @@ def move_next(source: "Channel", find: Find, now: float) -> "Channel | None":
     publication = publication_of(message)
     if not target.capacity(publication, 0, 1, span.qos):
         return None
-    span = waiting.take(offer)
+    span = waiting.remove(offer)
     target.accept(publication, 0, 1, span.qos, span.retain, (), now)
     source.journal.done(span, span.first, 1)
     return target

@@ -218,7 +218,7 @@ class Waiting:
         span = self.queue.first()
         return None if span is None else Offer(span, self.earlier.attempts(span), None)
 
-    def take(self, offer: Offer) -> Span:
+    def remove(self, offer: Offer) -> Span:
         """Remove and return the first message of what `any` returned."""
         return offer.span if self.returned.remove(offer.span) else self.queue.pop(1)
 

@@ -18,7 +18,7 @@ BATCHES_IN_FLIGHT = 8
 
 SMALL_SHARE = 4
 """A batch must have capacity for at least this many messages of a size; larger ones are sent
-alone."""
+separately."""
 
 PACKET_OVERHEAD = 64
 """Bytes of a batch's PUBLISH beside topic and payload, and what zlib adds to incompressible
