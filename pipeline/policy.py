@@ -1,8 +1,12 @@
-"""Which times are believed, and when two boards have one name (docs/clocks.md).
+"""Which times are believed, when two boards have one name, and who goes on under another name.
 
 No event is later than its receipt, and no clock counts that was never set. Two epochs of a gateway
-that run at one time are two boards.
+that run at one time are two boards. A sensor or gateway that took the place of another one
+continues its series (docs/clocks.md).
 """
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 TIME_MIN = 946_684_800_000
 """Milliseconds: 2000-01-01. Seconds mistaken for milliseconds fall below, as does a fresh clock."""
@@ -29,6 +33,20 @@ UNSET_LATE_MS = 366 * 86_400_000
 SWITCHES = 3
 """Messages of two epochs alternate if one follows the other so often: a restart is one switch, and
 a backlog that comes behind it two."""
+
+
+@dataclass(frozen=True)
+class Aliases:
+    """Names of gateways and nodes that have another one now."""
+
+    gateways: Mapping[str, str] = field(default_factory=dict)
+    nodes: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    """By the gateway's name of now and the node's of before."""
+
+    def of(self, gateway: str, node: str | None) -> tuple[str, str | None]:
+        """Return the names of now."""
+        now = self.gateways.get(gateway, gateway)
+        return now, None if node is None else self.nodes.get((now, node), node)
 
 
 def in_range(value: str) -> str:

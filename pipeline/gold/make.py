@@ -18,12 +18,13 @@ from pyspark.sql.functions import col
 
 from pipeline.errors import PipelineError
 from pipeline.gold import carried, expected, own
-from pipeline.gold.assets import ASSETS, zones
+from pipeline.gold.assets import ASSETS, aliases, zones
 from pipeline.gold.days import GATEWAY_DAY, NODE_DAY, Days, Quarantined
 from pipeline.gold.expected import UNEXPECTED, Unexpected
 from pipeline.gold.readings import READINGS
 from pipeline.gold.tasks import Job, SilverFile, run
 from pipeline.gold.windows import LENGTHS, LOCAL, Windows
+from pipeline.policy import Aliases
 from pipeline.records.declared import NOTHING, Declared
 from pipeline.settings import Watch, unwatched
 from pipeline.tables import delta, on_disk, staging
@@ -109,7 +110,8 @@ def make(
         return made
     now = now or datetime.now(UTC)
     spark = open_session()
-    silver = _Silver(spark.sparkContext, root, delta.files(root / "silver"), declared)
+    files = delta.files(root / "silver")
+    silver = _Silver(spark.sparkContext, root, files, declared, aliases(assets))
     later = expected.around(touched, 1, expected.lookback(declared.expectation))
     wanted = sorted(touched | (later.intersection(_dates(root)) if later else later))
     _make_unexpected(silver, wanted)
@@ -195,7 +197,8 @@ class _Silver:
     context: SparkContext
     root: Path
     files: Sequence[dict[str, Any]]
-    declared: Declared = NOTHING
+    declared: Declared
+    aliases: Aliases
 
     def of(self, days: Collection[date]) -> list[SilverFile]:
         """Return the files that may have rows of these dates."""
@@ -208,11 +211,12 @@ class _Silver:
         """Yield the days in order, of ROWS_AT_ONCE together."""
         counts = self._rows(days)
         portion: list[date] = []
+        rows = 0
         for day in days:
-            rows = sum(counts[each] for each in (*portion, day))
+            rows += counts[day]
             if portion and rows > ROWS_AT_ONCE:
                 yield portion
-                portion = []
+                portion, rows = [], counts[day]
             portion.append(day)
         yield portion
 
@@ -233,7 +237,7 @@ class _Silver:
     ) -> None:
         """Make the rows that tables have of some dates anew, by a job that reads some dates."""
         staged = staging.stage(self.root)
-        run(self.context, self.of(read), read, job, staged)
+        run(self.context, self.of(read), read, job, staged, self.aliases)
         for table in tables:
             _swap(self.root, table, staged / table, dates)
         shutil.rmtree(staged)

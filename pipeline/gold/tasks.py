@@ -17,8 +17,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pipeline.gold.calendars import ordinal
+from pipeline.policy import Aliases
 from pipeline.tables import cycles, delta
-from pipeline.tables.arrays import Array, coded, dates, integers
+from pipeline.tables.arrays import Array, coded, dates, integers, strings, texts
 from pipeline.tables.columns import SILVER, arrow_schema
 from pipeline.tables.task_files import TaskFiles
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 ROWS_A_TASK = 100_000
 """Rows that a task computes at once, on average. It has them in memory, all of a key together."""
 _DAY = "event_date"
+NO_ALIASES = Aliases()
 ROWS_READ = 100_000
 """Rows of a file that a task reads at once."""
 
@@ -69,11 +71,16 @@ def run(
     days: Collection[date],
     job: Job,
     target: Path,
+    aliases: Aliases,
 ) -> None:
-    """Do a job on the rows that files have of these dates; what the tasks write is in `target`."""
+    """Do a job on the rows that files have of these dates; what the tasks write is in `target`.
+
+    They get the rows under the names of now.
+    """
     count = max(1, -(-sum(file.rows for file in files) // ROWS_A_TASK))
     spread = context.parallelize(files, max(1, min(len(files), context.defaultParallelism)))
-    pairs = spread.mapPartitions(partial(by_bucket, days=sorted(days), job=job, count=count))
+    share = partial(by_bucket, days=sorted(days), job=job, count=count, aliases=aliases)
+    pairs = spread.mapPartitions(share)
     compute = partial(_compute, job=job, count=count, target=str(target))
     pairs.partitionBy(count, int).mapPartitionsWithIndex(compute).collect()
 
@@ -91,17 +98,42 @@ def bucket_of(columns: Iterable[pa.ChunkedArray], count: int) -> Array:
 
 
 def by_bucket(
-    files: Iterable[SilverFile], days: Sequence[date], job: Job, count: int
+    files: Iterable[SilverFile],
+    days: Sequence[date],
+    job: Job,
+    count: int,
+    aliases: Aliases = NO_ALIASES,
 ) -> Iterator[tuple[int, bytes]]:
     """Yield the rows that files have of these days by bucket, as Arrow's stream format."""
     cycles.look_rarely()
     wanted = dates(np.array([ordinal(day) for day in days]))
     for file in files:
-        for rows in _read(file, wanted, job.columns):
+        for part in _read(file, wanted, job.columns):
+            rows = renamed(part, aliases)
             buckets = bucket_of([rows[key] for key in job.keys], count)
             for bucket in np.unique(buckets).tolist():
                 places = np.flatnonzero(buckets == bucket)
                 yield bucket, _packed(rows.take(integers(places)))
+
+
+def renamed(rows: pa.Table, aliases: Aliases) -> pa.Table:
+    """Return rows with `gateway_id` and `node`, under the names of now."""
+    if aliases == NO_ALIASES:
+        return rows
+    gateway, node = coded(rows["gateway_id"]), coded(rows["node"])
+    nodes = [None, *node.values.to_pylist()]
+    pairs = gateway.codes * len(nodes) + node.codes + 1
+    known, places = np.unique(pairs, return_inverse=True)
+    gateways = gateway.values.to_pylist()
+    now = [aliases.of(gateways[pair // len(nodes)], nodes[pair % len(nodes)]) for pair in known]
+    missing = np.array([name is None for _, name in now], bool)[places]
+    columns = {
+        "gateway_id": texts(strings([name for name, _ in now]), places),
+        "node": texts(strings([name or "" for _, name in now]), np.where(missing, -1, places)),
+    }
+    for name, column in columns.items():
+        rows = rows.set_column(rows.schema.get_field_index(name), name, column)
+    return rows
 
 
 def _read(file: SilverFile, days: pa.Array, columns: Sequence[str]) -> Iterator[pa.Table]:

@@ -173,6 +173,7 @@ _ARROW_TYPES: dict[str, pa.DataType] = {
     "double": pa.float64(),
     "date": pa.date32(),
     "timestamp": pa.timestamp("us", tz="UTC"),
+    "array<string>": pa.list_(pa.string()),
     "map<string,bigint>": pa.map_(pa.string(), pa.int64()),
     "array<struct<name:string,value:string>>": pa.list_(
         pa.struct([("name", pa.string()), ("value", pa.string())])
