@@ -156,3 +156,25 @@ def test_before_mqtt_5_and_near_the_largest_packet_there_are_none() -> None:
     publish(harness, "b")
     (found,) = messages(client)
     assert found.properties.user_properties == ()
+
+
+def test_one_message_is_touched_or_requeued_by_its_name() -> None:
+    harness = durable()
+    client = consumer(harness, "c")
+    harness.connect("p").send(*_many(3, ()))
+    found = [*messages(client)]
+    channel, name = channel_of(harness), int(_ours(found[1])[0], 16)
+    assert channel.deliveries.touch("c", harness.now, name) == 3  # they came together
+    assert channel.deliveries.touch("c", harness.now, 1) == 0
+    assert channel.requeue("c", harness.now + 5, name) == 1
+    assert (channel.depth, channel.in_flight) == (1, 2)
+    harness.pass_time(5)
+    (again,) = messages(client)
+    assert (again.payload, _ours(again)[::2]) == (b"1", (f"{name:016x}", "2"))
+
+
+def test_several_go_together_to_a_consumer_of_an_earlier_version() -> None:
+    harness = durable()
+    client = consumer(harness, "c", version=MQTT_3_1_1)
+    harness.connect("p").send(*_many(3, FORGED))
+    assert got(client) == "012"

@@ -16,6 +16,7 @@ from gateway.settings.channel import ChannelSettings
 from gateway.settings.when_full import WhenFull
 from tests.support.broker.channel_harness import (
     SHARED,
+    TIMEOUT,
     channel_of,
     consumer,
     durable,
@@ -207,3 +208,15 @@ def test_long_names_and_filters_among_many_are_not_compared() -> None:
     assert answer_to(harness, f"$share/{name}s/t/#").properties.reason_string is None
     many = [SubscriptionRequest(f"$share/job/t/{number}", 1) for number in range(9)]
     assert harness.connect("many").subscribe_all(many).properties.reason_string is None
+
+
+def test_what_times_out_stays_if_the_other_consumer_has_another_part() -> None:
+    harness = durable()
+    whole = consumer(harness, "whole")
+    publish(harness, "a", "t/us/1")
+    (job,) = messages(whole)
+    part = of(harness, EU)
+    harness.pass_time(TIMEOUT)
+    assert (got(part), channel_of(harness).in_flight) == ("", 1)
+    whole.send(PubAck(job.packet_id))
+    assert channel_of(harness).figures.acknowledged == 1

@@ -91,3 +91,15 @@ def test_what_has_expired_is_given_up_although_its_topic_is_paused() -> None:
     publish(harness, "b", "t/b")
     assert got(client) == "b"
     assert (channel_of(harness).depth, channel_of(harness).figures.expired) == (1, 1)
+
+
+def test_all_that_waits_in_memory_is_listed_and_stays() -> None:
+    harness = durable()
+    client = consumer(harness, "c", receive_maximum=1)
+    publish(harness, "ab")
+    client.drop()
+    harness.pass_time(0)
+    waiting = channel_of(harness).waiting
+    for _ in range(2):
+        found = [(each.span.publication.packets.one(0), each.attempts) for each in waiting.offers()]
+        assert found == [(b"a", 1), (b"b", 0)]
