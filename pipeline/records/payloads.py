@@ -6,13 +6,8 @@ from functools import lru_cache
 import numpy as np
 import pyarrow as pa
 
-from gateway.bridges.readings.reading import (
-    Reading as Published,
-)
-from gateway.bridges.readings.reading import (
-    RefusedReadingError,
-    instance_name,
-)
+from gateway.bridges.readings import reading as published
+from gateway.bridges.readings.reading import RefusedReadingError, instance_name
 from gateway.bridges.readings.reading_map import Found
 from gateway.bridges.readings.registry import quantity_name, unit_name
 from gateway.bridges.topics.mapping import Mapping, Named, TopicPattern
@@ -99,7 +94,7 @@ def _instance(found: Found, instance: str, quantity: str, taken: set[tuple[str, 
 def _fault(node: str, quantity: str, instance: str, unit: str | None) -> str:
     """Return why no reading may have such names; empty if one may."""
     try:
-        Published(node, quantity, 0, unit, 0, instance)
+        published.Reading(node, quantity, 0, unit, 0, instance)
     except RefusedReadingError as refused:
         return str(refused)
     return ""
