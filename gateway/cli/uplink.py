@@ -148,11 +148,17 @@ def figures(broker: LocalBroker, topic_filters: Sequence[str], awaited: str) -> 
         else:
             client.subscribe([(each, 0) for each in topic_filters])
 
+    def on_subscribe(_client: paho.Client, _data: Any, _mid: int, codes: Any, _more: Any) -> None:
+        for each, code in zip(topic_filters, codes, strict=False):
+            if code.is_failure:
+                figures_queue.put(f"it refuses {each!r}: {code}")
+
     def on_message(_client: paho.Client, _data: Any, message: paho.MQTTMessage) -> None:
         figures_queue.put((message.topic.removeprefix(PREFIX), bytes(message.payload)))
 
     client = broker.connect()
     client.on_connect, client.on_message = on_connect, on_message
+    client.on_subscribe = on_subscribe
     client.loop_start()
     try:
         found = collect(figures_queue, awaited)

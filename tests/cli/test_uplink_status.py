@@ -78,6 +78,21 @@ def test_a_gateway_that_is_not_there_is_named(tidegate: Command) -> None:
     assert "no gateway at mqtt://127.0.0.1:1" in done.stderr
 
 
+def test_a_client_without_the_right_to_read_them_is_told_at_once(
+    tmp_path: Path, tidegate: Command
+) -> None:
+    role = '[[access.role]]\nname = "guest"\nanonymous = true\nread = ["public/#"]\n'
+    gateway = GatewayProcess(tmp_path, role)
+    gateway.start()
+    try:
+        done = tidegate("uplink", "status", url(gateway))
+    finally:
+        gateway.kill()
+    assert done.returncode == 2
+    refused = "it refuses '$SYS/broker/tidegate/uplink/#': Not authorized\n"
+    assert done.stderr.endswith(refused)
+
+
 def test_what_ends_while_it_is_listed_is_no_figure() -> None:
     heard: queue.SimpleQueue[tuple[str, bytes] | str] = queue.SimpleQueue()
     for figure in (("channels", b"1"), ("channels/a/depth", b"2"), ("channels/a/depth", b"")):
