@@ -126,6 +126,7 @@ class Channel(Session):
             waiting.returned,
             self._stays,
         )
+        deliveries.has_dead_letters = settings.dead_letter_topic is not None
         self.consumers = consumers = Consumers(
             router,
             settings.choice,
@@ -151,6 +152,7 @@ class Channel(Session):
         self.waiting.returned.maximum_held = settings.memory_messages
         self._sizes = MessageSizes(settings.minimum_message_size, settings.maximum_message_size)
         self.deliveries.timeout = settings.inflight_timeout
+        self.deliveries.has_dead_letters = settings.dead_letter_topic is not None
         self.consumers.choose_by(settings.choice)
         self._dead_letters.settings = self._dispatcher.settings = settings
         self.go_on()

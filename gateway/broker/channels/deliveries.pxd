@@ -36,6 +36,7 @@ cdef class Deliveries:
     cdef object _stays
     cdef public double timeout
     cdef bint _unnoted
+    cdef public bint has_dead_letters
     cdef readonly dict late
 
     @cython.locals(due=double, delivery=Delivery)

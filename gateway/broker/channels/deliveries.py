@@ -90,10 +90,10 @@ class Deliveries:
 
     Messages that are not acknowledged within `timeout` seconds, or are returned, go to `come_back`
     with the monotonic second before which they must not be dispatched. If they have timed out and
-    `stays` says that nobody else can have them, their consumer keeps them. `channel` has the
-    journal; the `alarm` is set for `check_deadlines`. `late` has timed-out deliveries that still
-    occupy their consumers' windows: their acknowledgement counts, too, while the message is among
-    the `returned` ones.
+    `stays` says that nobody else can have them, their consumer keeps them; that counts as an
+    attempt if the channel `has_dead_letters`. `channel` has the journal; the `alarm` is set for
+    `check_deadlines`. `late` has timed-out deliveries that still occupy their consumers' windows:
+    their acknowledgement counts, too, while the message is among the `returned` ones.
     """
 
     __slots__ = (
@@ -105,6 +105,7 @@ class Deliveries:
         "_returned",
         "_stays",
         "_unnoted",
+        "has_dead_letters",
         "late",
         "timeout",
     )
@@ -126,6 +127,7 @@ class Deliveries:
         self._come_back = come_back
         self._returned = returned
         self._stays = stays
+        self.has_dead_letters = False
         self._by_span: dict[Span, Delivery] = {}
         self.late: dict[Span, Delivery] = {}  # bounded by the consumers' Receive Maximum
         self._unnoted = False  # some have an attempt to be noted
@@ -242,7 +244,8 @@ class Deliveries:
             del self._by_span[delivery.sent]
             self.late[delivery.sent] = delivery
         for delivery, stays in [(each, self._stays(each)) for each in due]:
-            self._figures.time_out(delivery.remaining, delivery.attempts)
+            again = delivery.attempts > 1 or delivery.oldest > 0
+            self._figures.time_out(delivery.remaining, again=again)
             if stays:
                 del self.late[delivery.sent]
                 self._extend(delivery, now)
@@ -256,10 +259,10 @@ class Deliveries:
         """Leave messages with their consumer for another timeout.
 
         That is a further attempt, unless the consumer acknowledged what it got before them: it is
-        still busy with that [MQTT-4.6.0-2].
+        still busy with that [MQTT-4.6.0-2]. Where the last attempt would lose them it is none.
         """
         oldest, _ = next(iter(delivery.consumer.inflight.items()))
-        if delivery.oldest in (0, oldest):
+        if delivery.oldest in (0, oldest) and self.has_dead_letters:
             delivery.attempts += 1
             self._note(delivery, delivery.pending())
             delivery.noted = True

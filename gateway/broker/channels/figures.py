@@ -51,10 +51,10 @@ class ChannelFigures:
         self.acknowledged += count
         self._unmeasured.append((arrived, count))
 
-    def time_out(self, count: int, attempt: int) -> None:
-        """Note that messages were not acknowledged in time in this attempt."""
+    def time_out(self, count: int, *, again: bool) -> None:
+        """Note that messages were not acknowledged in time, `again` if not for the first time."""
         self.timed_out += count
-        if attempt > 1:
+        if again:
             self.timed_out_again += count
 
     def sent_at_qos_0(self, arrived: float, count: int) -> None:

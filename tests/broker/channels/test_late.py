@@ -59,7 +59,7 @@ def test_a_consumer_that_never_acknowledges_ends_at_the_last_attempt() -> None:
 
 
 def test_attempts_of_a_kept_message_survive_a_crash() -> None:
-    harness = durable(max_attempts=3)
+    harness = durable(max_attempts=3, dead_letter_topic="dead")
     consumer(harness, "worker")
     publish(harness, "x")
     harness.pass_time(TIMEOUT)
@@ -67,7 +67,22 @@ def test_attempts_of_a_kept_message_survive_a_crash() -> None:
     harness.pass_time(2)
     harness.crash()
     harness.pass_time(0)
-    assert channel_of(harness).figures.dropped == 1
+    assert channel_of(harness).figures.dead_lettered == 1
+
+
+def test_a_message_that_would_be_lost_stays_as_long_as_its_only_consumer() -> None:
+    harness = durable(max_attempts=3)
+    worker = consumer(harness, "worker")
+    publish(harness, "x")
+    for _ in range(10):
+        harness.pass_time(TIMEOUT)
+    assert counts(harness) == (0, 1, 1, 0)
+    assert channel_of(harness).figures.timed_out_again == 9
+    worker.drop()
+    harness.pass_time(0)
+    assert got(consumer(harness, "other"), acknowledge=False) == "x"
+    harness.pass_time(TIMEOUT)
+    assert channel_of(harness).figures.dropped == 0
 
 
 def busy(harness: DurableHarness) -> tuple[MemoryClient, Publish]:
