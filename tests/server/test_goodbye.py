@@ -13,7 +13,7 @@ from gateway.mqtt.packets import MQTT_3_1_1, Connect, Disconnect, PubAck, Publis
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from tests.support.disk.storage import until
-from tests.support.processes.server import HOST, SMALL, HeldWriter, Server
+from tests.support.processes.server import HOST, SMALL, HeldWriter, Server, congest
 
 
 async def test_a_peer_that_is_gone_before_it_is_told(
@@ -68,10 +68,8 @@ async def test_what_a_client_did_not_read_before_its_goodbye_is_written(narrow: 
     await slow.connect_as("slow")
     await slow.subscribe("a")
     publisher = await narrow.clients.connect("p")
-    for number in range(100):  # of different lengths: no runs
-        await publisher.send(Publish("a", b"x" * (1_000 + number)))
     theirs = narrow.broker.clients["slow"]
-    await until(lambda: theirs.connection.congested)
+    await congest(theirs, publisher)
     await slow.send(Disconnect())
     await until(lambda: theirs.sent_disconnect)
     messages = theirs.connection.packets_sent - 2  # without CONNACK and SUBACK

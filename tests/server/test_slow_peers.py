@@ -11,7 +11,7 @@ from gateway.server import turn as turn_module
 from gateway.session import traffic
 from tests.support.clocks import ManualClock
 from tests.support.disk.storage import until
-from tests.support.processes.server import SMALL, HeldWriter, Server
+from tests.support.processes.server import SMALL, HeldWriter, Server, congest
 
 READ_AT_ONCE = 256 * 1024
 """Bytes that the event loop reads from a socket at a time."""
@@ -76,9 +76,7 @@ async def test_a_slow_subscriber_is_still_heard(narrow: Server, clock: ManualClo
     await slow.subscribe("a")
     other = await narrow.clients.connect("other")
     await other.subscribe("b")
-    for number in range(100):  # of different lengths: no runs
-        await other.send(Publish("a", b"x" * (1_000 + number)))
-    await until(lambda: narrow.broker.clients["slow"].connection.congested)
+    await congest(narrow.broker.clients["slow"], other)
     for number in range(5):  # for longer than its keep alive allows it to be silent
         clock.step(1.4)
         await slow.send(Publish("b", b"%d" % number))
@@ -101,9 +99,7 @@ async def test_a_closed_client_that_reads_nothing_is_cut_off(
     watcher = await narrow.clients.connect("watcher")
     await watcher.subscribe("wills/+")
     publisher = await narrow.clients.connect("p")
-    for number in range(100):  # of different lengths: no runs
-        await publisher.send(Publish("a", b"x" * (1_000 + number)))
-    await until(lambda: narrow.broker.clients["slow"].connection.congested)
+    await congest(narrow.broker.clients["slow"], publisher)
     second = await narrow.clients.connect("slow")
     assert await watcher.receive() == Publish("wills/slow", b"gone")
     await until(lambda: len(narrow.broker.connections) == 3)

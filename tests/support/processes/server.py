@@ -8,10 +8,12 @@ from types import SimpleNamespace
 
 from gateway.access.access import EVERYTHING
 from gateway.broker.broker import Broker
+from gateway.broker.client import Client
 from gateway.broker.connecting.connection_info import Anonymous, Authenticator
 from gateway.clock import Clock
 from gateway.counters import Counters
 from gateway.mqtt.message import Message
+from gateway.mqtt.packets import Publish
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.server.listening.listener import Listener
 from gateway.server.turn import Turn
@@ -19,7 +21,7 @@ from gateway.settings.broker import BrokerSettings
 from gateway.settings.listener import ListenerSettings
 from gateway.storage.engine.wake_up import WakeUp
 from gateway.storage.engine.writer import Writer
-from tests.support.raw_client import Clients
+from tests.support.raw_client import Clients, RawClient
 
 HOST = "127.0.0.1"
 
@@ -140,3 +142,13 @@ async def serve(
     await listener.bind()
     await listener.serve()
     return Server(broker, turn, listener, counters, rows, Clients(listener.port))
+
+
+async def congest(client: Client, publisher: RawClient) -> None:
+    """Publish to the topic `a` until a client of the broker that reads nothing is congested."""
+    for number in range(5_000):
+        if client.connection.congested:
+            return
+        await publisher.send(Publish("a", b"x" * (1_000 + number)))  # no two alike: no runs
+        await publisher.waiting()
+    raise AssertionError("5,000 messages found room")
