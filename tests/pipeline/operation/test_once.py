@@ -1,3 +1,5 @@
+import os
+import shutil
 import socket
 from collections import Counter
 from collections.abc import Callable
@@ -9,6 +11,7 @@ import pytest
 from pipeline.errors import JobError, PipelineError
 from pipeline.records import reasons
 from pipeline.settings import BatchSize, make_settings
+from pipeline.tables import state
 from tests.support.disk.landing_files import (
     EPOCH,
     GATEWAY,
@@ -314,3 +317,17 @@ def test_java_that_ends_in_talk_with_the_driver_leaves_no_traceback(
     with client, peer:
         server.handle_error(peer, ("127.0.0.1", 1))
     assert capfd.readouterr() == ("", "")
+
+
+def test_settled_folders_are_read_again_when_rows_of_them_are_gone(
+    tmp_path: Path, run: "Run"
+) -> None:
+    put_records(tmp_path / "landing", [record(1), record(2)])
+    for path in (tmp_path / "landing").rglob("*"):
+        os.utime(path, (1_763_700_000, 1_763_700_000))
+    assert run(tmp_path).files == 1
+    assert state.settled(tmp_path / "checkpoints" / "tables") != {}
+    assert run(tmp_path).files == 0
+    shutil.rmtree(tmp_path / "tables" / "bronze" / "batch=1")
+    assert run(tmp_path).files == 1
+    assert sizes(tmp_path)[:2] == (2, 2)
