@@ -75,7 +75,9 @@ build() { # TREE
 }
 
 start() {
-    PYTHONPATH=$SITE foreign -c 'from gateway.cli.main import main; raise SystemExit(main())' run \
+    # not by a function, whose shell would be killed in its place
+    PYTHONPATH=$SITE "$WORK/qemu/usr/bin/$qemu" -L "$SYSTEM" "$SYSTEM/usr/bin/python3.11" \
+        -c 'from gateway.cli.main import main; raise SystemExit(main())' run \
         --port "$PORT" --data "$WORK/data" >>"$WORK/gateway.log" 2>&1 &
     gateway=$!
     until mosquitto_pub -p "$PORT" -q 1 -t up -m 1 2>/dev/null; do
