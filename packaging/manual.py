@@ -42,6 +42,9 @@ the sockets for commands
 NOTHING = "\\&"
 """A line of a paragraph that is empty."""
 
+WIDEST = 60
+"""Characters of choices in braces that fit into a line; more of them are the option's text."""
+
 
 def roff(text: str) -> str:
     """Return a text in which nothing means anything to roff."""
@@ -66,6 +69,8 @@ def commands(parser: argparse.ArgumentParser, path: str = "", said: str = "") ->
 def name_of(action: argparse.Action) -> str:
     """Return an option or a word as it stands on the command line."""
     choices = "{" + ",".join(map(str, action.choices)) + "}" if action.choices else ""
+    if len(choices) > WIDEST:  # a name has one line
+        choices = ""
     metavar = action.metavar if isinstance(action.metavar, str) else None
     value = metavar or choices or action.dest.upper()
     if not action.option_strings:
@@ -75,9 +80,10 @@ def name_of(action: argparse.Action) -> str:
 
 
 def help_of(parser: argparse.ArgumentParser, action: argparse.Action) -> str:
-    """Return what the parser says of it, "" where it says nothing."""
-    text = parser._get_formatter()._expand_help(action) if action.help else ""
-    return " ".join(text.split())
+    """Return what the parser says of it, else its choices, "" if it has none."""
+    if action.help:
+        return " ".join(parser._get_formatter()._expand_help(action).split())
+    return "one of " + ", ".join(map(str, action.choices)) if action.choices else ""
 
 
 def page() -> str:

@@ -132,6 +132,15 @@ def test_a_channel_of_a_part_separates_it() -> None:
     assert (got(part), [each.depth for each in harness.broker.channels]) == ("a", [1, 0])
 
 
+def test_a_consumer_s_own_channel_of_a_part_stays_when_the_whole_begins() -> None:
+    harness = DurableHarness(BrokerSettings(unconfigured_channels=Unconfigured.DURABLE))
+    part = of(harness, EU)
+    whole = BrokerSettings(channels=(ChannelSettings("jobs", "t/#"),))
+    harness.broker.channels.change(whole, WhenFull.REJECT)
+    publish(harness, "a", "t/eu/1")
+    assert (got(part), [each.depth for each in harness.broker.channels]) == ("a", [0, 1])
+
+
 def test_the_second_name_needs_no_filter() -> None:
     harness = durable()
     client = of(harness, "$queue/jobs")

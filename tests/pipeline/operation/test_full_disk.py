@@ -140,6 +140,7 @@ def test_what_else_a_full_disk_refuses_is_named(
         metrics = disk.folder / "pipeline.prom"
         disk.fill()
         tables = ["--tables", str(tmp_path / "tables"), "--landing", str(tmp_path)]
+        (tmp_path / "tables").mkdir()
         assert main(["status", *tables, "--metrics", str(metrics)]) == 1
         line = f"tidegate-pipeline: cannot write {metrics}: No space left on device\n"
         assert capsys.readouterr().err == line
