@@ -85,7 +85,10 @@ class Client:
 
     def send(self, first: int, body: bytes) -> None:
         assert len(body) < 128, "its length has one byte"
-        self._socket.sendall(bytes([first, len(body)]) + body)
+        self.write(bytes([first, len(body)]) + body)
+
+    def write(self, data: bytes) -> None:
+        self._socket.sendall(data)
 
     def receive(self) -> tuple[int, bytes]:
         first, size = self._exactly(2)
@@ -223,7 +226,7 @@ def running(command: list[str], environment: dict[str, str], port: int) -> Itera
     with tempfile.TemporaryFile("w+") as output:
         process = subprocess.Popen(command, env=environment, stdout=output, stderr=output)
         try:
-            _await_port(process, port)
+            await_port(process, port)
             yield outputs
             process.send_signal(signal.SIGTERM)
             process.wait(PATIENCE)
@@ -234,7 +237,8 @@ def running(command: list[str], environment: dict[str, str], port: int) -> Itera
             outputs.append(output.read())
 
 
-def _await_port(process: subprocess.Popen[bytes], port: int) -> None:
+def await_port(process: subprocess.Popen[bytes], port: int) -> None:
+    """Wait until a program listens; raises SystemExit if it ends or takes too long."""
     deadline = time.monotonic() + PATIENCE
     while process.poll() is None and time.monotonic() < deadline:
         try:
