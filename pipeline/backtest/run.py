@@ -156,9 +156,11 @@ def _silver(spark: SparkSession, root: Path, asked: Asked) -> DataFrame:
 def _newest_day(files: list[dict[str, Any]]) -> date:
     """Return the day of the newest receipt, and no day that is still to come."""
     now = datetime.now(UTC)
-    told = [each["max.received"] for each in files if each.get("max.received") is not None]
+    received = [each["max.received"] for each in files if each.get("max.received") is not None]
     days = [
-        datetime.fromtimestamp(ms / 1000, UTC).date() for ms in told if ms <= now.timestamp() * 1000
+        datetime.fromtimestamp(ms / 1000, UTC).date()
+        for ms in received
+        if ms <= now.timestamp() * 1000
     ]
     return max(days, default=now.date())
 

@@ -61,8 +61,8 @@ def left_out(arrived: pa.Table, earlier: Iterable[pa.Table]) -> pa.Table:
     # A file that changed is read again: a row of silver may have come from this very place.
     first = pc.and_not(pc.and_(same_file, same_line), judged["earlier"])
     differs = pc.not_equal(judged["digest"], judged["first_digest"])
-    told = judged.append_column("conflicts", differs).filter(pc.invert(first))
-    return told.select(LEFT_OUT.names).cast(LEFT_OUT)
+    differing = judged.append_column("conflicts", differs).filter(pc.invert(first))
+    return differing.select(LEFT_OUT.names).cast(LEFT_OUT)
 
 
 def _sharing(arrived: pa.Table, earlier: Iterable[pa.Table]) -> pa.Table:

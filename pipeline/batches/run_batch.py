@@ -16,8 +16,8 @@ from pyspark.sql.functions import broadcast, expr, lit
 from pipeline.batches.bronze import write_landing
 from pipeline.batches.judge import ARRIVED, EARLIER, LEFT_OUT, left_out
 from pipeline.batches.plan import Batch
+from pipeline.batches.reports import store_reports
 from pipeline.batches.silver import DECODED, conflicts, firsts, silver
-from pipeline.batches.told import note_told
 from pipeline.clock.known import corrections_for
 from pipeline.landing.listing import kind
 from pipeline.records.declarations import FleetMapping
@@ -54,13 +54,13 @@ def run_batch(
     `mappings`.
     """
     staged = staging.stage(settings.tables)
-    told = note_told(settings, batch)
+    reports = store_reports(settings, batch)
     names = [name for name in batch.files if kind(name) == "records"]
     if names:
         rows = _Rows(batch.number, names, staged, mappings)
         _write_records(open_session(), settings, rows, state)
-    if told.faults:
-        on_disk.write_rows(staged / "quarantine", "quarantine", told.faults)
+    if reports.faults:
+        on_disk.write_rows(staged / "quarantine", "quarantine", reports.faults)
     counts = {table: on_disk.count_rows(staged / table) for table in on_disk.IN_BATCHES}
     bad = list(quarantined(_quarantine(staged), batch.files))
     added = _keys(staged / "silver")
@@ -75,8 +75,8 @@ def run_batch(
         dict(Counter(each.reason for each in bad)),
         tuple(islands.each(islands.islands_of(added))),
         tuple(sorted(date or "" for date in dates)),
-        told.streams,
-        told.epochs,
+        reports.streams,
+        reports.epochs,
     )
     write_commit(settings.checkpoints, commit)
     return commit

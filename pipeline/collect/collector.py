@@ -82,7 +82,7 @@ class Collector:
         self._connected_at = 0.0
         self._brief = 0
         self._asked: int | None = None
-        self._told = False
+        self._broker_noted = False
         self.messages = 0
         """Messages that were acknowledged."""
         self._client = self._make_client()
@@ -153,7 +153,7 @@ class Collector:
         # A session of an earlier version had all of them.
         others = [suffix for suffix in (*RECORDS, *LEDGERS) if suffix not in suffixes]
         client.unsubscribe([prefix + suffix for suffix in others])
-        if not self._told and suffixes == RECORDS:
+        if not self._broker_noted and suffixes == RECORDS:
             client.subscribe(VERSION_TOPIC)
 
     def _on_disconnect(
@@ -200,9 +200,9 @@ class Collector:
 
     def _tell_limits(self, version: str) -> None:
         """Say once what Mosquitto keeps of a collector that is away; it does not tell how much."""
-        if "mosquitto" in version.lower() and not self._told:
+        if "mosquitto" in version.lower() and not self._broker_noted:
             print(f"the broker is {printable(version)}: {MOSQUITTO_KEEPS}", flush=True)
-        self._told = True
+        self._broker_noted = True
 
     def _full(self) -> bool:
         rows = min(self._settings.rows, RECEIVE_MAXIMUM // 2)

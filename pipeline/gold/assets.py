@@ -38,9 +38,9 @@ def read_assets(file: Path) -> pa.Table:
     rows = []
     for gateway, values in _tables(content, ("gateway",), file, "").get("gateway", {}).items():
         where = f"gateway.{gateway}"
-        told = _tables(values, _KEYS["gateway"], file, where)
-        rows.append({"gateway_id": gateway} | _texts(told, file, where))
-        for node, of_node in told.get("node", {}).items():
+        table = _tables(values, _KEYS["gateway"], file, where)
+        rows.append({"gateway_id": gateway} | _texts(table, file, where))
+        for node, of_node in table.get("node", {}).items():
             place = f"{where}.node.{node}"
             texts = _texts(_tables(of_node, _KEYS["node"], file, place), file, place)
             rows.append({"gateway_id": gateway, "node": node} | texts)

@@ -153,8 +153,12 @@ def _groups(source: pq.ParquetFile, days: pa.Array) -> list[int]:
     place = source.schema_arrow.get_field_index(_DAY)
     kept = []
     for group in range(source.num_row_groups):
-        told = source.metadata.row_group(group).column(place).statistics
-        if told is None or not told.has_min_max or (told.min <= last and told.max >= first):
+        statistics = source.metadata.row_group(group).column(place).statistics
+        if (
+            statistics is None
+            or not statistics.has_min_max
+            or (statistics.min <= last and statistics.max >= first)
+        ):
             kept.append(group)
     return kept
 

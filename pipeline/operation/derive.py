@@ -129,6 +129,6 @@ def _clocks(settings: Settings) -> list[dict[str, str]]:
 def _streams(commits: list[Commit] | None) -> set[tuple[str, str, str]] | None:
     if commits is None:
         return None
-    told = {tuple(stream) for commit in commits for stream in commit.streams}
+    reported = {tuple(stream) for commit in commits for stream in commit.streams}
     arrived = {island[:3] for commit in commits for island in commit.islands}
-    return {(gateway, epoch, stream) for gateway, epoch, stream in told | arrived}
+    return {(gateway, epoch, stream) for gateway, epoch, stream in reported | arrived}

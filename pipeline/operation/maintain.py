@@ -91,8 +91,8 @@ def keep(settings: Settings, days: int, now: datetime | None = None) -> Done:
         for table, rows in older.items():
             root = settings.tables / table
             if delta.exists(root):
-                told = DeltaTable(root.as_uri()).delete(rows)
-                deleted += told["num_deleted_rows"] or 0
+                result = DeltaTable(root.as_uri()).delete(rows)
+                deleted += result["num_deleted_rows"] or 0
         deleted += _drop_batches(settings.tables, committed, limit_ms, now_ms)
         _recount_silver(settings.tables, committed)
         committed.trimmed = True
@@ -128,8 +128,8 @@ def _is_older(folders: list[Path], limit_ms: int, now_ms: int) -> bool:
     received = [
         on_disk.read_columns(folder, BRONZE, ["received"])["received"] for folder in folders
     ]
-    told = pa.chunked_array([chunk for each in received for chunk in each.chunks], pa.int64())
-    newest = pc.max(told.filter(pc.less_equal(told, now_ms)))
+    times = pa.chunked_array([chunk for each in received for chunk in each.chunks], pa.int64())
+    newest = pc.max(times.filter(pc.less_equal(times, now_ms)))
     return newest.as_py() is not None and newest.as_py() < limit_ms
 
 

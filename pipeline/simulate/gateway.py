@@ -22,7 +22,7 @@ BEGIN = 1_760_000_000_000
 """When the simulation begins: 2025-10-09, in ms since 1970."""
 STREAM = "main"
 Record = dict[str, Any]
-Told = tuple[int, int, str, str]
+OutcomeRange = tuple[int, int, str, str]
 Before = tuple[int, dict[str, Any] | None]
 AHEAD = 400 * DAY
 WAITING = 5
@@ -115,7 +115,7 @@ class Gateway:
         spans = clock.spans(self._chance, begins, days * rows, clockless=self._clockless)
         if ahead:
             spans = [(1, days * rows, -AHEAD)]
-        told: list[Told] = []
+        ranges: list[OutcomeRange] = []
         sent: dict[int, list[Record]] = {}
         number = 0
         for day in range(days):
@@ -124,7 +124,7 @@ class Gateway:
                 number += 1
                 happened = begins + day * DAY + (index + 1) * (DAY // (rows + 1))
                 outcome = self._outcome(away=late > 0)
-                told.append((number, number, outcome, _CAUSES[outcome]))
+                ranges.append((number, number, outcome, _CAUSES[outcome]))
                 if outcome != "delivered":
                     self._truth.outcomes[outcome] += 1
                     continue
@@ -134,7 +134,7 @@ class Gateway:
                 sent.setdefault(day + late, []).append(record)
         for records in sent.values():
             self._land(epoch, records, spans)
-        self._tell(epoch, told, number, whole=twin)
+        self._write_ledger(epoch, ranges, number, whole=twin)
         if not ahead:
             self._put("clock", epoch, clock.records(epoch, spans, begins, days * DAY))
         return epoch
@@ -225,15 +225,19 @@ class Gateway:
         name = f"{epoch}.{STREAM}.{min(seqs)}-{max(seqs)}.{len(lines)}.jsonl"
         self._landed.files[f"{self.name}/{name}"] = content
 
-    def _tell(self, epoch: str, told: list[Told], last: int, *, whole: bool) -> None:
+    def _write_ledger(
+        self, epoch: str, ranges: list[OutcomeRange], last: int, *, whole: bool
+    ) -> None:
         entry = {"epoch": epoch, "start": self._start, "previous": self._previous, "stream": STREAM}
         silent = self._chance.randint(1, 5) if self._chance.random() < 0.05 else 0
         silent = 0 if whole else silent
-        kept = [list(each) for each in _joined(told[: len(told) - silent])]
-        for _, _, outcome, _ in told[len(told) - silent :]:
+        kept = [list(each) for each in _joined(ranges[: len(ranges) - silent])]
+        for _, _, outcome, _ in ranges[len(ranges) - silent :]:
             if outcome != "delivered":
                 self._truth.outcomes.update({outcome: -1, "not_told": 1})
-        self._truth.outcomes["missing"] -= self._untell(epoch, told[len(told) - silent :])
+        self._truth.outcomes["missing"] -= self._move_unreported(
+            epoch, ranges[len(ranges) - silent :]
+        )
         self._put("ledger", epoch, [entry | {"ranges": []}, entry | {"ranges": kept}])
         self._backups.append(self._waiting)
         self._previous = {"epoch": epoch, "last": {STREAM: last}}
@@ -242,8 +246,8 @@ class Gateway:
         if lines:
             self._landed.files[f"{self.name}/{folder}/{epoch}.1.jsonl"] = _lines(lines)
 
-    def _untell(self, epoch: str, silent: list[Told]) -> int:
-        """Return how many missing numbers nobody told of; those are not told instead."""
+    def _move_unreported(self, epoch: str, silent: list[OutcomeRange]) -> int:
+        """Return how many missing numbers no ledger has yet; those count as not told instead."""
         came = {row[2] for row in self._truth.silver if row[1] == epoch}
         after = takewhile(lambda each: each[0] not in came, reversed(silent))
         self._unnamed = sum(1 for _ in after)
@@ -261,10 +265,10 @@ _CAUSES = {
 }
 
 
-def _joined(told: list[Told]) -> Iterator[Told]:
+def _joined(ranges: list[OutcomeRange]) -> Iterator[OutcomeRange]:
     """Yield neighbours of one outcome as one range."""
-    before: Told | None = None
-    for each in told:
+    before: OutcomeRange | None = None
+    for each in ranges:
         if before is not None and before[2] == each[2]:
             before = (before[0], each[1], before[2], before[3])
             continue

@@ -366,10 +366,10 @@ def ends(footer: pq.FileMetaData, name: str) -> list[tuple[Any, Any]]:
     found = []
     for group in range(footer.num_row_groups if places else 0):
         column = footer.row_group(group).column(places[0])
-        told = column.statistics
-        if told is not None and told.has_min_max:
-            found.append((told.min, told.max))
-        elif told is None or told.null_count != footer.row_group(group).num_rows:
+        statistics = column.statistics
+        if statistics is not None and statistics.has_min_max:
+            found.append((statistics.min, statistics.max))
+        elif statistics is None or statistics.null_count != footer.row_group(group).num_rows:
             return []
     return found
 

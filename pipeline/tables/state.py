@@ -93,10 +93,10 @@ class Stored:
         if source is None:
             return
         for group in range(source.num_row_groups):
-            told = source.metadata.row_group(group).column(0).statistics
-            if told is None:  # of no rows
+            statistics = source.metadata.row_group(group).column(0).statistics
+            if statistics is None:  # of no rows
                 continue
-            if bisect_left(ordered, told.min) < bisect_right(ordered, told.max):
+            if bisect_left(ordered, statistics.min) < bisect_right(ordered, statistics.max):
                 rows = source.read_row_group(group, use_threads=False)
                 yield rows.filter(pc.is_in(rows["name"], value_set=wanted))
 

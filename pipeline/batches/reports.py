@@ -31,7 +31,7 @@ class Noted:
     """Rows for the quarantine: lines that are neither."""
 
 
-def note_told(settings: Settings, batch: Batch) -> Noted:
+def store_reports(settings: Settings, batch: Batch) -> Noted:
     """Add the rows of a batch's ledger and clock files to the tables `ledger` and `clocks`."""
     ledger: list[Row] = []
     clocks: list[Row] = []
