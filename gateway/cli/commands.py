@@ -218,7 +218,9 @@ def _add_bugreport(commands: "Commands") -> None:
 
 
 def _add_broker_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("url", metavar="URL", nargs="?", help=URL_HELP)
+    # without a default, which would take the place of what --url has set
+    parser.add_argument("url", metavar="URL", nargs="?", default=argparse.SUPPRESS, help=URL_HELP)
+    parser.add_argument("--url", metavar="URL", help="the same, as in other commands")
     add_user_options(parser)
 
 

@@ -38,3 +38,9 @@ def test_all_others_are_left_to_argparse(line: str) -> None:
 def test_every_option_is_known() -> None:
     assert {name.removeprefix("--") for name in OPTIONS} == set(DEFAULTS)
     assert simple_options(["--data", ""]) == {"data": Path()}
+
+
+@pytest.mark.parametrize("line", ["tui", "subscribe a/#", "uplink status", "bridges status"])
+def test_the_gateway_is_named_with_or_without_its_option(line: str) -> None:
+    assert options_of([*line.split(), "--url", "mqtt://x"]).url == "mqtt://x"
+    assert getattr(options_of(line.split()), "url", None) is None
