@@ -26,6 +26,9 @@ from tests.support.power_cut.disk import Disk
 CUTS = 40 if LONG else 4
 """Moments of a recording at which the power goes: each close behind an answer."""
 
+LIES = (-1, -2, -3)
+"""Power cuts of a disk that syncs nothing: by chance one of them may leave all that was written."""
+
 TOGETHER = 5
 """Messages that are on their way to the gateway at one time, and so may share a row."""
 
@@ -178,7 +181,7 @@ async def test_what_a_channel_was_given_before_the_power_went_comes(
     answers = [call.began + 1 for call in calls if call.name.startswith("send")]
     moments = sorted(random.choices(answers, k=CUTS))
     findings = {}
-    for moment in [*moments, -1]:
+    for moment in [*moments, *LIES]:
         lies = moment < 0
         disk, promises = at(most_owed(calls) if lies else moment, calls, root, lies=lies)
         image = tmp_path / f"image{moment}"
@@ -190,6 +193,6 @@ async def test_what_a_channel_was_given_before_the_power_went_comes(
             *(f"{after} came behind {each}" for each, after in pairwise(came) if each >= after),
         ]
         shutil.rmtree(image)
-    lost_by_a_liar = findings.pop(-1)
+    lost_by_a_liar = [each for lie in LIES for each in findings.pop(lie)]
     assert {moment: reported for moment, reported in findings.items() if reported} == {}
     assert lost_by_a_liar, "a disk that syncs nothing was not noticed"
