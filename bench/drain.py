@@ -12,7 +12,6 @@ import asyncio
 import contextlib
 import itertools
 import json
-import os
 import sys
 import tempfile
 import time
@@ -20,6 +19,7 @@ import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from bench.harness.processes import processor_seconds
 from gateway.clock import Clock
 from gateway.counters import Counters
 from gateway.mqtt.message import Message
@@ -189,12 +189,6 @@ async def figure(port: int, name: str) -> str:
     return packet.payload.decode() if isinstance(packet, Publish) else "?"
 
 
-def cpu_seconds(process: int) -> float:
-    """Return what a process has used of the processors."""
-    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
 def report(kind: str, rows: int, rate: int, figures: Figures, cpu: float) -> None:
     seconds = figures.last - figures.first
     live = sorted(figures.live)
@@ -246,7 +240,7 @@ async def run(kind: str, rows: int, rate: int) -> None:
         slowdowns = await figure(gateway.port, "tidegate/uplink/slowdowns")
         print(f"the pacing slowed down {slowdowns} times")
         assert gateway.process is not None
-        cpu = cpu_seconds(gateway.process.pid)
+        cpu = processor_seconds(gateway.process.pid)
         gateway.stop()
         report(kind, rows, rate, figures, cpu)
 

@@ -7,7 +7,6 @@ the last SUBACK. A tree that has compiled modules in place is measured compiled.
 """
 
 import argparse
-import os
 import subprocess
 import tempfile
 import time
@@ -15,6 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from bench.harness.processes import processor_seconds
 from bench.instructions import ROOT, Client, await_port, gateway, mosquitto
 from gateway.mqtt.codec.packet_codec import encode
 from gateway.mqtt.packets import MQTT_3_1_1, Subscribe, SubscriptionRequest
@@ -58,12 +58,6 @@ def requests(numbers: Sequence[int]) -> list[SubscriptionRequest]:
     return [SubscriptionRequest(f"site/{n % 7}/floor/{n % 13}/dev/{n}/state", 1) for n in numbers]
 
 
-def cpu(process: int) -> float:
-    """Return the seconds of CPU that a process has used."""
-    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
 def measure(tree: Path | None, way: Way) -> float:
     """Return the µs of CPU for each filter."""
     with tempfile.TemporaryDirectory() as name:
@@ -76,9 +70,9 @@ def measure(tree: Path | None, way: Way) -> float:
                 await_port(process, port)
                 time.sleep(SETTLED)
                 client = Client(port, "subscriber", clean=way.clean)
-                before = cpu(process.pid)
+                before = processor_seconds(process.pid)
                 subscribe(client, way)
-                return 1_000_000 * (cpu(process.pid) - before) / FILTERS
+                return 1_000_000 * (processor_seconds(process.pid) - before) / FILTERS
             finally:
                 process.kill()
 
