@@ -15,7 +15,7 @@ from gateway.cli.operate import add_operate
 from gateway.cli.parser import URL_HELP, Parser, add_user_options
 from gateway.cli.run_arguments import DATA, DURABILITY, INSTALLED, port_number
 from gateway.cli.user import CONFIG, add_user
-from gateway.cli.where import add_where
+from gateway.cli.where.command import add_where
 from gateway.compiled import build
 from gateway.errors import TidegateError
 from gateway.version import describe

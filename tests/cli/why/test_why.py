@@ -87,7 +87,7 @@ def test_without_a_gateway_s_data(
 ) -> None:
     assert main(["why", "--topic", "s/1", "--data", str(tmp_path)]) == 2
     assert f"{tmp_path}: there is no tidegate.db" in capsys.readouterr().err
-    monkeypatch.setattr("gateway.cli.where.FOLDERS", (tmp_path / "a", tmp_path / "b"))
+    monkeypatch.setattr("gateway.cli.where.command.FOLDERS", (tmp_path / "a", tmp_path / "b"))
     assert main(["why", "--topic", "s/1"]) == 2
     assert "name the folder with --data, or become root" in capsys.readouterr().err
 
@@ -95,6 +95,6 @@ def test_without_a_gateway_s_data(
 def test_the_service_s_data_is_found(
     gateway: GatewayProcess, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gateway.cli.where.FOLDERS", (gateway.folder / "var", gateway.data))
+    monkeypatch.setattr("gateway.cli.where.command.FOLDERS", (gateway.folder / "var", gateway.data))
     assert main(["why", "--topic", "nothing/here"]) == 2
     assert "'nothing/here' has no message in the history" in capsys.readouterr().err

@@ -35,7 +35,7 @@ IMPORTED = (
     "gateway.app.uplink.uplinks",
     "gateway.bridges.serial.serial_bridge",
     "gateway.cli.local_broker",
-    "gateway.cli.where_history",
+    "gateway.cli.where.history",
     "gateway.bridges.supervision.supervisor",
     "gateway.uplink.fleet.fleet",
     "gateway.uplink.uplink",

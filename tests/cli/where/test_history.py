@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from gateway.cli import where_history
 from gateway.cli.main import main
-from gateway.cli.where_history import Outcome, lines, try_in_sqlite, try_on
+from gateway.cli.where import history
+from gateway.cli.where.history import Outcome, lines, try_in_sqlite, try_on
 from gateway.mqtt.message import Message
 from gateway.mqtt.packets import PubAck, Publish
 from gateway.storage.history.reader import open_history
@@ -79,7 +79,7 @@ def test_where_test(gateway: GatewayProcess, capsys: pytest.CaptureFixture[str])
     assert report[:2] == ["messages: 2 of 6 would pass (33.3 %)", "bytes: 22 B of 66 B (33.3 %)"]
     assert report[2].startswith("longest silence: ")
     assert sum(int(line.split()[-1]) for line in report[3:-1]) == 2
-    assert len(report) == 3 + where_history.BARS + 1
+    assert len(report) == 3 + history.BARS + 1
     assert report[-1].startswith("the history begins at ")
 
 

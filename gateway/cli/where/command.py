@@ -92,26 +92,26 @@ def _number(text: str) -> tuple[str, str, int]:
 
 
 def _check(options: argparse.Namespace) -> int:
-    from gateway.cli.where_check import check_expression
+    from gateway.cli.where.check import check_expression
 
     return check_expression(options.expression, rule=options.rule)
 
 
 def _explain(options: argparse.Namespace) -> int:
-    from gateway.cli.where_check import explain_expression
+    from gateway.cli.where.check import explain_expression
 
     return explain_expression(options.expression, options.message)
 
 
 def _vectors(options: argparse.Namespace) -> int:
-    from gateway.cli.where_check import run_vectors
+    from gateway.cli.where.check import run_vectors
 
     return run_vectors(options.file)
 
 
 def _test(options: argparse.Namespace) -> int:
-    from gateway.cli.where_check import print_error
-    from gateway.cli.where_history import try_on_history
+    from gateway.cli.where.check import print_error
+    from gateway.cli.where.history import try_on_history
     from gateway.mqtt.errors import MqttError
     from gateway.mqtt.topics import check_topic_filter
     from gateway.where.language.errors import WhereError
@@ -129,7 +129,7 @@ def _test(options: argparse.Namespace) -> int:
 
 
 def _why(options: argparse.Namespace) -> int:
-    from gateway.cli.where_history import why, why_last_of, why_not_sent
+    from gateway.cli.where.history import why, why_last_of, why_not_sent
 
     if options.topic is not None:
         return why_last_of(options.topic, _data(options))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from gateway.app.query.why import NO_HISTORY as NO_HISTORY_TEXT
 from gateway.app.query.why_report import report_of_message, report_of_number, report_of_topic
-from gateway.cli.where_message import read_message
+from gateway.cli.where.message import read_message
 from gateway.clock import Clock
 from gateway.mqtt.message import Message
 from gateway.storage.history.outcome_reader import Number

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from gateway.cli import where_check
 from gateway.cli.main import main
+from gateway.cli.where import check
 from gateway.where.compile import compile_where
 from tests.support.where.vectors import VECTORS
 
@@ -94,7 +94,7 @@ def test_a_negation_that_is_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     always = compile_where("TRUE")
-    monkeypatch.setattr(where_check, "compile_where", lambda text: always)
+    monkeypatch.setattr(check, "compile_where", lambda text: always)
     file = vectors(tmp_path, {"id": "bad", "expr": "qos = 0", "message": FIRST, "result": True})
     assert main(["where", "vectors", str(file)]) == 1
     output = "bad: within NOT: expected false, got true\n"

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 from unicodedata import combining, east_asian_width
 
-from gateway.cli.where_message import message_of, read_message
+from gateway.cli.where.message import message_of, read_message
 from gateway.errors import TidegateError
 from gateway.where.compile import compile_where
 from gateway.where.explain import Explanation, explain, tree
