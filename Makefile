@@ -104,7 +104,7 @@ format: $(DEVELOP) ## format and fix what can be fixed
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-reference: $(DEVELOP) ## write what docs/configuration.md and the JSON Schema say of each key
+reference: $(DEVELOP) ## write what docs/use/configuration.md and the JSON Schema say of each key
 	@PYTHONPATH=. $(BIN)/python tools/reference.py
 
 coverage: test ## run every test and show the lines that none reached
@@ -128,7 +128,7 @@ crashtest: $(DEVELOP) ## kill gateways CRASH_ROUNDS times, by signal and at thei
 	TIDEGATE_PAGE_STRIDE=1 TIDEGATE_SCHEMA_STRIDE=7 TIDEGATE_LIVES=5000 TIDEGATE_JUDGE=2000 $(BIN)/pytest -n $(WORKERS) tests/judge \
 		tests/storage/engine/test_any_damage.py tests/storage/sessions/test_session_journal_model.py tests/salvage --timeout 7200
 
-hostile: $(DEVELOP) ## attack gateways as large as tests/hostile says; writes docs/robustness.md
+hostile: $(DEVELOP) ## attack gateways as large as tests/hostile says; writes docs/understand/robustness.md
 	@tools/setup.sh system
 	TIDEGATE_HOSTILE=1 TIDEGATE_HOSTILE_WRITE=yes $(BIN)/pytest tests/hostile --timeout 1800
 

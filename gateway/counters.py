@@ -4,8 +4,8 @@
 class Counters:
     """Values by their topic below `$SYS/broker/`, such as `tidegate/outbox/rows`.
 
-    A counter only rises (`add`); a gauge is the last value (`set`). docs/sys-topics.md lists every
-    name with its meaning and unit.
+    A counter only rises (`add`); a gauge is the last value (`set`).
+    docs/operate/sys-topics.md lists every name with its meaning and unit.
     """
 
     __slots__ = ("values",)

@@ -2,7 +2,7 @@
 
 No event is later than its receipt, and no clock counts that was never set. Two epochs of a gateway
 that run at one time are two boards. A sensor or gateway that took the place of another one
-continues its series (docs/clocks.md).
+continues its series (docs/understand/clocks.md).
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""docs/commands.md has every command of the two programs, and each word after it."""
+"""docs/use/commands.md has every command of the two programs, and each word after it."""
 
 import argparse
 import re
@@ -9,7 +9,7 @@ from pipeline.cli import ADD
 from pipeline.config import CommandParser
 from tests.support.table import table
 
-PAGE = (Path(__file__).parents[1] / "docs" / "commands.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[1] / "docs/use/commands.md").read_text(encoding="utf-8")
 CELLS = [line.split(" | ")[0] for line in PAGE.splitlines() if line.startswith("| `tidegate")]
 
 

@@ -23,7 +23,7 @@ LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)")
 SOURCE = re.compile(r"`((?:[\w.*-]+/)+[\w.*-]+\.(?:py|pxd|sh|toml|json|md))`")
 """Paths from the repository's root or from `gateway/`, some with a `*`."""
 
-DATED = ROOT / "docs" / "decisions"
+DATED = ROOT / "docs/understand/decisions"
 """Pages that speak of the day on which they were written."""
 
 
@@ -72,7 +72,7 @@ def test_the_pages_name_many() -> None:
 
 
 def test_the_summary_of_attacks_is_that_of_their_table() -> None:
-    text = (ROOT / "docs" / "robustness.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs/understand/robustness.md").read_text(encoding="utf-8")
     found = re.findall(r"\| (\d+) \| (\d+) \| \d+ to (\d+) \|$", text, re.MULTILINE)
     plain, compiled, mebibytes = (sorted(map(int, each)) for each in zip(*found, strict=True))
     count, fast = len(found), [sum(ms <= 20 for ms in each) for each in (plain, compiled)]
@@ -84,7 +84,7 @@ def test_the_summary_of_attacks_is_that_of_their_table() -> None:
 
 
 def test_sections_that_sources_name_are_there() -> None:
-    named = re.compile(r'\((docs/[a-z-]+\.md), "?([A-Z][^")]+)"?\)')
+    named = re.compile(r'\((docs/[a-z/-]+\.md), "?([A-Z][^")]+)"?\)')
     found = [
         (path, section)
         for folder in ("gateway", "pipeline", "tui", "firmware")

@@ -1,4 +1,4 @@
-"""Each sentence of docs/security.md has tests, and they are there."""
+"""Each sentence of docs/operate/security.md has tests, and they are there."""
 
 import ast
 import re
@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.support.table import table
 
 ROOT = Path(__file__).parents[1]
-PAGE = ROOT / "docs/security.md"
+PAGE = ROOT / "docs/operate/security.md"
 
 SENTENCE = re.compile(r"^- (.+?)(?: <!-- (.+) -->)?$", re.MULTILINE)
 NAMED = re.compile(r"(tests/[\w/]+\.py)::(test_\w+)")

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 MICROPYTHON = "1.25"
-"""The version that docs/first-node.md names."""
+"""The version that docs/start/first-node.md names."""
 
 BOARDS = ("rp2", "esp32")
 ROOT = Path(__file__).parents[1]

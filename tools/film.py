@@ -1,4 +1,4 @@
-"""Write docs/tui-outage.svg: the terminal UI while a fleet is down, and when it is back."""
+"""Write docs/pictures/tui-outage.svg: the terminal UI in an outage of the fleet, and after."""
 
 import asyncio
 import html
@@ -21,7 +21,7 @@ from tui.address import parse_address
 from tui.app import TidegateApp
 from tui.gateway_client import GatewayClient
 
-FILE = Path(__file__).resolve().parent.parent / "docs" / "tui-outage.svg"
+FILE = Path(__file__).resolve().parent.parent / "docs/pictures/tui-outage.svg"
 CONFIG = """
 [gateway]
 id = "boiler-house"

@@ -1,11 +1,11 @@
-"""Writes the tables of docs/configuration.md and the JSON Schema from the declarations."""
+"""Writes the tables of docs/use/configuration.md and the JSON Schema from the declarations."""
 
 from pathlib import Path
 
 from gateway.config.json_schema import schema_text
 from gateway.config.reference import with_reference
 
-PAGE = Path("docs/configuration.md")
+PAGE = Path("docs/use/configuration.md")
 SCHEMA = Path("examples/gateway.schema.json")
 
 PAGE.write_text(with_reference(PAGE.read_text("utf-8")), encoding="utf-8")

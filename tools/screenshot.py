@@ -1,4 +1,4 @@
-"""Write into docs/ what the terminal UI shows of a gateway that has lost one of its uplinks."""
+"""Write into docs/pictures/ what the terminal UI shows of a gateway that lost an uplink."""
 
 import asyncio
 import subprocess
@@ -80,7 +80,7 @@ def main() -> None:
             time.sleep(SECONDS)
             for name, size, keys in PICTURES:
                 shown = asyncio.run(picture(f"mqtt://127.0.0.1:{port}", size, keys))
-                (ROOT / "docs" / f"{name}.svg").write_text(shown, encoding="utf-8")
+                (ROOT / "docs/pictures" / f"{name}.svg").write_text(shown, encoding="utf-8")
         finally:
             gateway.terminate()
             gateway.wait()

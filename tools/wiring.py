@@ -1,9 +1,9 @@
-"""Draw how each sensor is wired to a Pico: docs/wiring/<driver>.svg, for light and dark pages."""
+"""Draw how each sensor is wired to a Pico: docs/pictures/wiring/<driver>.svg."""
 
 from dataclasses import dataclass
 from pathlib import Path
 
-DOCS = Path(__file__).parents[1] / "docs"
+FOLDER = Path(__file__).parents[1] / "docs/pictures/wiring"
 WIDTH, ROW, TOP = 720, 46, 64
 BOARD_RIGHT, SENSOR_LEFT = 250, 500
 
@@ -131,7 +131,7 @@ def _resistor(value: str, rows: int) -> str:
 def main() -> None:
     """Write all pictures."""
     for name, wiring in WIRINGS.items():
-        (DOCS / "wiring" / f"{name}.svg").write_text(picture(wiring), encoding="utf-8")
+        (FOLDER / f"{name}.svg").write_text(picture(wiring), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What a gateway tells of itself below `$SYS/broker/` (docs/sys-topics.md), as it came."""
+"""What a gateway tells of itself below `$SYS/broker/` (docs/operate/sys-topics.md), as it came."""
 
 from collections.abc import Iterator
 

@@ -333,7 +333,7 @@ class GatewayClient:
         self._connection.unsubscribe(topic_filters)
 
     def ask(self, key: str, query: str, request: bytes) -> None:
-        """Send a query (docs/query.md), or a request about rejected messages (docs/fleet.md)."""
+        """Send a query (docs/operate/query.md) or one about rejected messages."""
         part = query if query == REJECTED else f"query/{query}"
         self._connection.ask(key, CONTROL + part, request)
 

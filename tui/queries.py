@@ -1,4 +1,4 @@
-"""Queries that the screens want answered (docs/query.md): when each is asked, and what came."""
+"""Queries of the screens (docs/operate/query.md): when each is sent, and what came."""
 
 import json
 from collections.abc import Callable, Mapping

@@ -35,8 +35,9 @@ class Reading:
 def read(payload: bytes) -> Reading:
     """Return what to show of any payload; never raises.
 
-    Understands `{"value": …, "unit": …, "time": ms}` (docs/serial-protocol.md) and a bare JSON
-    value; other text is shown as it is, and other bytes by their number and the first of them.
+    Understands `{"value": …, "unit": …, "time": ms}` (docs/understand/serial-protocol.md) and a
+    bare JSON value; other text is shown as it is, and other bytes by their number and the first
+    of them.
     """
     if not payload:
         return Reading("(empty)")

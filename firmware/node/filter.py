@@ -1,4 +1,4 @@
-"""Decides which readings a node sends, by a program from the gateway (docs/node-filter.md)."""
+"""Decides which readings a node sends, by a program from the gateway (docs, node-filter.md)."""
 
 import struct
 

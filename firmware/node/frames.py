@@ -1,6 +1,6 @@
 """Frames of the serial protocol as a node sees them: readings out, answers and orders in.
 
-The bytes are those of docs/serial-protocol.md; every number has its low byte first.
+The bytes are those of docs/understand/serial-protocol.md; every number has its low byte first.
 """
 
 import struct

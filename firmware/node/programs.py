@@ -16,7 +16,7 @@ _FILE_MAX = const(4 + _PROGRAMS_MAX * 230)
 
 _DONE = const(0)
 _NOT_VERIFIED = const(4)
-"""Status: the program is of another version, not whole, or not one of docs/node-filter.md."""
+"""Status: the program is of another version, not whole, or not one of node-filter.md."""
 _NOT_NEWER = const(5)
 """Status: another program of this or a later version is installed for the quantity."""
 _NO_SPACE = const(6)

@@ -1,4 +1,4 @@
-"""The numbers that stand for quantities and units in a frame (docs/serial-protocol.md).
+"""The numbers that stand for quantities and units in a frame (docs/understand/serial-protocol.md).
 
 Each list is one text, with a space before and behind each name: a board has no memory for more.
 """

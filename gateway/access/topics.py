@@ -4,13 +4,13 @@ import re
 from typing import AnyStr
 
 CONTROL = "$CONTROL/tidegate/"
-"""Below this are commands and queries to the gateway (docs/configuration.md)."""
+"""Below this are commands and queries to the gateway (docs/use/configuration.md)."""
 
 OWN_MESSAGES = re.compile(re.escape(CONTROL) + r"channel/[^/]+/(touch|requeue)")
 """A command for the messages that a consumer has itself, which needs no right."""
 
 DELAY = "$delay/"
-"""Below this clients publish delayed messages (docs/channels.md)."""
+"""Below this clients publish delayed messages (docs/use/channels.md)."""
 
 MAXIMUM_DELAY = 7 * 24 * 3600
 """Seconds of the longest delay: a week."""
@@ -18,7 +18,7 @@ MAXIMUM_DELAY = 7 * 24 * 3600
 DELAY_FAULT = f"is not {DELAY}<seconds, 1 to {MAXIMUM_DELAY}>/<topic without $>"
 
 LOG = "$SYS/broker/tidegate/log"
-"""The gateway's log lines, which name clients, users and addresses (docs/sys-topics.md)."""
+"""The gateway's log lines, which name clients, users and addresses (docs/operate/sys-topics.md)."""
 
 
 LONGEST = "$SYS/broker/tidegate/turns/longest"

@@ -1,4 +1,4 @@
-"""The figures and the health of a gateway over HTTP (docs/metrics.md)."""
+"""The figures and the health of a gateway over HTTP (docs/operate/metrics.md)."""
 
 import logging
 from collections.abc import Awaitable, Callable

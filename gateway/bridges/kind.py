@@ -1,6 +1,6 @@
 """The declaration of a kind of bridge: all that the gateway needs to know about it.
 
-An entry point of the group `tidegate.bridges` names it (docs/bridges.md, "Writing a bridge").
+An entry point of the group `tidegate.bridges` names it (docs/use/bridges.md, "Writing a bridge").
 """
 
 from collections.abc import Callable, Coroutine, Iterable, Mapping

@@ -27,7 +27,7 @@ def quantity(value: object) -> str:
 
 
 def instance(value: object) -> str:
-    """Accept a name that tells several of one quantity apart (docs/readings.md)."""
+    """Accept a name that tells several of one quantity apart (docs/use/readings.md)."""
     name = bridge_name(value)
     if name in INSTANCES_RESERVED or len(name.encode()) > NAME_MAX:
         raise ValueError(

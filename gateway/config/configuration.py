@@ -69,7 +69,7 @@ class Configuration:
     """A configuration file.
 
     `file` is its path, for messages, and `gateway_id` the name in use. `bridges` are the tables
-    that bridges declare (docs/bridges.md).
+    that bridges declare (docs/use/bridges.md).
     """
 
     file: str

@@ -1,4 +1,4 @@
-"""The tables of docs/configuration.md, made from the declarations."""
+"""The tables of docs/use/configuration.md, made from the declarations."""
 
 from collections.abc import Iterator
 from itertools import groupby

@@ -15,7 +15,8 @@ PAGE_BYTES = 1024
 """The page size of every database that the gateway makes.
 
 A commit writes whole pages of each table that it changes: five tables for a sensor's reading. With
-SQLite's own 4,096 bytes that was twice as much (docs/decisions/2026-11-23-small-pages.md).
+SQLite's own 4,096 bytes that was twice as much
+(docs/understand/decisions/2026-11-23-small-pages.md).
 """
 
 SIZES = (512, 1024, 2048, 4096, 8192, 16384, 32768, 65536)

@@ -289,7 +289,7 @@ class BrokerSettings:
     remembered_topics: int = key(
         whole_number(0, 10_000),
         "topics whose last message and usual interval are stored for the queries [`topics` and "
-        "`topic`](query.md#queries); 0 for none",
+        "`topic`](../operate/query.md#queries); 0 for none",
         0,
     )
     response_information: str | None = key(

@@ -160,7 +160,7 @@ def one_of(*words: W) -> Check[W]:
 
 @check("1 to 64 letters, digits, `_`, `-`", type="string", pattern=f"^{GATEWAY_ID.pattern}$")
 def gateway_id(value: object) -> str:
-    """Accept a gateway id (docs/configuration.md)."""
+    """Accept a gateway id (docs/use/configuration.md)."""
     if not isinstance(value, str) or not GATEWAY_ID.fullmatch(value):
         raise ValueError("1 to 64 letters, digits, _ and -, beginning with a letter or digit")
     return value
@@ -168,7 +168,7 @@ def gateway_id(value: object) -> str:
 
 @check("1 to 16 letters, digits, `_`, `-`", type="string", pattern=f"^{STREAM.pattern}$")
 def stream(value: object) -> str:
-    """Accept the name of a stream (docs/fleet.md)."""
+    """Accept the name of a stream (docs/use/fleet.md)."""
     if not isinstance(value, str) or not STREAM.fullmatch(value):
         raise ValueError("1 to 16 letters, digits, _ and -")
     return value
@@ -176,7 +176,7 @@ def stream(value: object) -> str:
 
 @check("1 to 64 letters, digits, `_`, `-`, `.`", type="string", pattern=f"^{CHANNEL.pattern}$")
 def channel_name(value: object) -> str:
-    """Accept the name of a channel (docs/channels.md)."""
+    """Accept the name of a channel (docs/use/channels.md)."""
     if not isinstance(value, str) or not CHANNEL.fullmatch(value):
         raise ValueError("1 to 64 letters, digits, _, - and ., then perhaps #tmp or #ephemeral")
     return value

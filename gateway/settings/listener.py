@@ -208,7 +208,7 @@ class ListenerSettings:
     )
     durability: str | None = key(
         durability,
-        "[durability class](durability.md) of the clients here and of their messages",
+        "[durability class](../understand/durability.md) of the clients here and of their messages",
         None,
         shown="that of `[storage]`",
     )

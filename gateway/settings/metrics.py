@@ -10,7 +10,7 @@ from gateway.settings.web_address import is_loopback
 
 @dataclass(frozen=True, slots=True)
 class MetricsSettings:
-    """Figures and health [over HTTP](metrics.md); the section, even empty, turns them on."""
+    """Figures and health [over HTTP](../operate/metrics.md), if the section is there."""
 
     host: str = key(
         text,
@@ -30,7 +30,8 @@ class MetricsSettings:
 
     hosts: tuple[str, ...] = key(
         hosts,
-        'other [names](metrics.md#host) of this machine allowed in Host, such as `["barn.lan"]`',
+        "other [names](../operate/metrics.md#host) of this machine allowed in Host, such as "
+        '`["barn.lan"]`',
         (),
     )
 

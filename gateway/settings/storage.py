@@ -15,7 +15,7 @@ class StorageSettings:
 
     durability: str = key(
         durability,
-        "default [durability class](durability.md); `batch(<ms>)` takes 1 to 120000",
+        "default [durability class](../understand/durability.md); `batch(<ms>)` takes 1 to 120000",
         "commit",
     )
     commit_delay: int = key(
@@ -42,7 +42,7 @@ class StorageSettings:
 
 @dataclass(frozen=True, slots=True)
 class DurabilityRule:
-    """A [durability class](durability.md) for some clients, or for some topics.
+    """A [durability class](../understand/durability.md) for some clients, or for some topics.
 
     Either `client` or `topic` is given. The first table that matches counts, before the
     listener's class; there may be 100 of them.
@@ -50,7 +50,7 @@ class DurabilityRule:
 
     durability: str = key(
         durability,
-        "their [durability class](durability.md)",
+        "their [durability class](../understand/durability.md)",
         name="class",
     )
     client: str | None = key(

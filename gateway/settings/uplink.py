@@ -328,7 +328,8 @@ class UplinkSettings:
     commit_within: float = key(
         duration(0, 60),
         "seconds that a publisher's acknowledgement may wait for the fleet's PUBACK before its "
-        "message is [written](durability.md#messages-for-the-fleet); 0 to write each message",
+        "message is [written](../understand/durability.md#messages-for-the-fleet); 0 to write "
+        "each message",
         0.25,
     )
     keep_alive: int = key(
@@ -451,7 +452,7 @@ class UplinkSettings:
     reports: bool = key(
         boolean,
         "the gateway sends its state, clock records and the ledger to the fleet; `false` for a "
-        "[service](presets.md) that only takes messages",
+        "[service](../start/presets.md) that only takes messages",
         default=True,
     )
     notifications: NotificationSettings | None = table(NotificationSettings, default=None)

@@ -1,4 +1,4 @@
-"""The gateway's figures as retained messages under `$SYS` (docs/sys-topics.md)."""
+"""The gateway's figures as retained messages under `$SYS` (docs/operate/sys-topics.md)."""
 
 import asyncio
 import json

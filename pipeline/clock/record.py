@@ -1,4 +1,4 @@
-"""One clock record, by docs/clock-record.schema.json and without leniency."""
+"""One clock record, by docs/understand/schemas/clock-record.schema.json and without leniency."""
 
 import re
 from typing import NamedTuple

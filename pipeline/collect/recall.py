@@ -1,4 +1,4 @@
-"""Asking gateways to send again what is missing, and watching it arrive (docs/fleet.md, Recall)."""
+"""Asks gateways for missing messages and watches them arrive (docs/use/fleet.md, Recall)."""
 
 import json
 import time

@@ -12,7 +12,7 @@ def add_publish(commands: Any) -> None:
     """Add the command to the parser's sub-commands."""
     command = commands.add_parser("publish", help="bring copies in an object store up to date")
     command.add_argument(
-        "--to", required=True, metavar="URL", help="s3://BUCKET/PREFIX; see docs/pipeline.md"
+        "--to", required=True, metavar="URL", help="s3://BUCKET/PREFIX; see docs/use/pipeline.md"
     )
     add_tables(command)
     command.add_argument(

@@ -122,7 +122,7 @@ def _rows(batch: pa.RecordBatch, name: str, line: int) -> Iterator[pa.RecordBatc
 
 
 def _good(batch: pa.RecordBatch) -> pa.Array:
-    """Say of each row whether it keeps the rules of docs/landing-record.schema.json."""
+    """Return which rows fit docs/understand/schemas/landing-record.schema.json."""
     good = pc.and_(pc.is_valid(batch["payload"]), pc.is_valid(batch["time"]))
     good = pc.and_(good, pc.fill_null(pc.greater_equal(batch["seq"], 1), fill_value=False))
     for name, pattern in _TEXTS.items():

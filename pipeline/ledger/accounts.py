@@ -61,7 +61,7 @@ class Account:
 def accounts(landing: Path) -> list[Account]:
     """Return an account for each gateway, epoch and stream that a ledger in the folder names.
 
-    Lines that are no entry (docs/ledger-entry.schema.json) are passed over.
+    Lines that are no entry (docs/understand/schemas/ledger-entry.schema.json) are passed over.
     """
     lines = read_ledger(landing, ledger_files(landing))
     return accounts_of(reported for reported in lines if isinstance(reported, LedgerLine))

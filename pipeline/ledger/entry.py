@@ -1,4 +1,4 @@
-"""One line of a ledger, by docs/ledger-entry.schema.json and without leniency."""
+"""A line of a ledger: strictly docs/understand/schemas/ledger-entry.schema.json."""
 
 import re
 from typing import NamedTuple

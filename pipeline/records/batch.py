@@ -1,4 +1,4 @@
-"""A gateway's batch: the records of the messages in one compressed payload (docs/fleet.md)."""
+"""A gateway's batch: the records of the messages in one compressed payload (docs/use/fleet.md)."""
 
 import zlib
 from base64 import b64encode
@@ -27,7 +27,7 @@ class BatchError(ValueError):
 
 
 def read_batch(payload: bytes, gateway_id: str, received: int) -> list[dict[str, object]]:
-    """Return a landing record (docs/landing-record.schema.json) for each message, in order.
+    """Return a record of docs/understand/schemas/landing-record.schema.json for each message.
 
     `gateway_id` is the level of the topic before `batch`, `received` the time in ms since 1970.
     The fields of a record are not checked here. Raises BatchError.

@@ -13,7 +13,7 @@ TOPICS_REMEMBERED = 4_096
 """Topics whose series is kept at hand; beyond it the one longest unused goes."""
 COMMAND = "command"
 NO_INSTANCES = ("set", "answer")
-"""Levels of commands and their answers (docs/readings.md): what is there is no reading."""
+"""Levels of commands and their answers (docs/use/readings.md): what is there is no reading."""
 
 Series = tuple[str, str, str | None]
 """A node, a quantity, and which one of several it is; None for one that is alone."""

@@ -1,7 +1,7 @@
 """One line of a landing file: a record by the contract, or the reason why it is none.
 
-The rules are those of docs/landing-record.schema.json, read without leniency: a number in
-quotes, a 17.0 or a true is not an integer.
+The rules are those of docs/understand/schemas/landing-record.schema.json, read without
+leniency: a number in quotes, a 17.0 or a true is not an integer.
 """
 
 from operator import itemgetter

@@ -34,7 +34,7 @@ RECORD: Columns = (
     ("payload_format", "tinyint"),
     ("payload_is_json", "boolean"),
 )
-"""The fields of a landing record (docs/landing-record.schema.json)."""
+"""The fields of a landing record (docs/understand/schemas/landing-record.schema.json)."""
 
 BRONZE: Columns = (*RECORD, ("landing_file", "string"), ("line", "bigint"))
 """A record and where it stood: its file below the landing folder, its line from 1."""
@@ -104,7 +104,7 @@ CLOCKS: Columns = (
     ("line", "bigint"),
     ("batch", "bigint"),
 )
-"""Clock records as they came (docs/clock-record.schema.json); `numbers` is JSON."""
+"""Clock records (docs/understand/schemas/clock-record.schema.json); `numbers` is JSON."""
 
 LEDGER: Columns = (
     ("gateway_id", "string"),

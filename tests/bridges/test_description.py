@@ -1,4 +1,4 @@
-"""docs/bridges.md says what the kinds declare."""
+"""docs/use/bridges.md says what the kinds declare."""
 
 import re
 import sys
@@ -8,7 +8,7 @@ from gateway.bridges.kind import BridgeKind
 from gateway.cli.bridges import describe, describe_common
 from gateway.config.bridges import bridge_kinds, load_kind
 
-PAGE = Path(__file__).parents[2] / "docs" / "bridges.md"
+PAGE = Path(__file__).parents[2] / "docs/use/bridges.md"
 PART = re.compile(r"(<!-- tidegate bridges ?(\w*) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 

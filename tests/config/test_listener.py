@@ -84,7 +84,7 @@ def test_tls_alone_says_nothing_about_who_may_connect(read: Read) -> None:
 
 
 def test_the_listeners_of_the_user_guide(tmp_path: Path) -> None:
-    page = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/use/configuration.md").read_text(encoding="utf-8")
     (example,) = re.findall(r"^```toml\n(\[\[listener\]\].*?)^```$", page, re.DOTALL | re.MULTILINE)
     path = tmp_path / "gateway.toml"
     path.write_text(f"[gateway]\nid = 'a'\n{example}")

@@ -14,7 +14,7 @@ from gateway.settings.declaration import Key, keys_of
 from tests.config.test_load import EVERYTHING
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "configuration.md"
+PAGE = ROOT / "docs/use/configuration.md"
 SCHEMA = ROOT / "examples" / "gateway.schema.json"
 AGAIN = "run `make reference`"
 

@@ -3,6 +3,7 @@
 import json
 import zlib
 from base64 import b64decode
+from pathlib import Path
 from typing import Any
 
 from hypothesis import given
@@ -13,7 +14,7 @@ from gateway.uplink.batch import Batch, BatchLimits, batch_line
 from pipeline.records.batch import read_batch
 from pipeline.records.record import read_fields
 from tests.support.disk.outbox_rows import ROWS
-from tests.support.schemas import DOCS, validator_of
+from tests.support.schemas import validator_of
 
 LINE = validator_of("batch-message")
 RECORD = validator_of("landing-record")
@@ -66,7 +67,7 @@ def test_what_the_gateway_packs_the_pipeline_reads(
 
 
 def test_the_example_of_the_page_is_a_line() -> None:
-    text = (DOCS / "fleet.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[2] / "docs/use/fleet.md").read_text(encoding="utf-8")
     [example] = [line for line in text.splitlines() if line.startswith("{") and '"text"' in line]
     LINE.validate(json.loads(example))
     [record] = read_batch(b"\x01" + zlib.compress(example.encode() + b"\n"), "barn", 1)

@@ -1,4 +1,4 @@
-"""The gateway's programs, the node's interpreter and docs/node-filter.md mean the same."""
+"""Gateway's programs, node's interpreter and docs/understand/node-filter.md mean the same."""
 
 import re
 from pathlib import Path
@@ -26,7 +26,7 @@ from tests.support.where.readings import (
 )
 from tests.support.where.sqlite import evaluated
 
-PAGE = (Path(__file__).parents[2] / "docs" / "node-filter.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs/understand/node-filter.md").read_text()
 
 
 def both(one: bool | None, other: bool | None) -> bool | None:

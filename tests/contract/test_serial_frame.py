@@ -1,4 +1,4 @@
-"""The node's files, the gateway's files and docs/serial-protocol.md say the same of a frame."""
+"""Node, gateway and docs/understand/serial-protocol.md say the same of a frame."""
 
 import re
 from collections.abc import Callable
@@ -29,7 +29,7 @@ from gateway.bridges.serial.serial_frames import FrameDecoder, encode_frame
 from gateway.counters import Counters
 from gateway.storage.state.node_frames import WINDOW
 
-PAGE = (Path(__file__).parents[2] / "docs" / "serial-protocol.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs/understand/serial-protocol.md").read_text()
 BOOT = 0x0A1B2C3D
 
 

@@ -1,4 +1,4 @@
-"""Every command of docs/first-node.md on the stand-in board; its pictures are as drawn."""
+"""Every command of docs/start/first-node.md on the stand-in board; its pictures are as drawn."""
 
 import contextlib
 import json
@@ -26,7 +26,7 @@ from tests.support.ports import free_port
 from tests.support.processes.gateway_process import COMMAND
 from tools.wiring import WIRINGS, picture
 
-PAGE = (ROOT / "docs" / "first-node.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs/start/first-node.md").read_text(encoding="utf-8")
 ORDER = re.compile(r"`(mosquitto_pub [^`]+)`")
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SECONDS = 60
@@ -166,6 +166,6 @@ def test_the_page_leads_to_a_plot(board: StandInBoard, tmp_path: Path) -> None:
 def test_each_sensor_has_its_picture() -> None:
     assert set(WIRINGS) == set(SENSORS)
     for name, wiring in WIRINGS.items():
-        drawn = (ROOT / "docs" / "wiring" / f"{name}.svg").read_text(encoding="utf-8")
+        drawn = (ROOT / "docs/pictures/wiring" / f"{name}.svg").read_text(encoding="utf-8")
         assert drawn == picture(wiring), f"python tools/wiring.py draws {name} anew"
-        assert f"(wiring/{name}.svg)" in PAGE
+        assert f"(../pictures/wiring/{name}.svg)" in PAGE

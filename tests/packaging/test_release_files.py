@@ -91,7 +91,7 @@ def test_a_debian_package_has_nothing_that_is_not_committed(tmp_path: Path) -> N
 
 
 def test_pipx_installs_the_wheel(tmp_path: Path) -> None:
-    """As docs/install.md says, with what the wheel needs from the registry."""
+    """As docs/start/install.md says, with what the wheel needs from the registry."""
     own = tmp_path / "pipx"
     subprocess.run([sys.executable, "-m", "venv", str(own)], check=True)
     subprocess.run([own / "bin/pip", "install", "--quiet", "pipx"], check=True)

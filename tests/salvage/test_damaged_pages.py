@@ -78,7 +78,7 @@ def test_any_pages(
         for name in ("rule_memory", "meta", "incoming"):
             lost.pop(name, None)
     # A few bytes may make a page a sound one that says something else of the pages it points at:
-    # two of 251 such files lost a row of a page that was not damaged (docs/disk.md).
+    # two of 251 such files lost a row of a page that was not damaged (docs/operate/disk.md).
     assert sum(map(len, lost.values())) <= (len(pages) if how == "bytes" else 0), lost
 
 

@@ -1,4 +1,4 @@
-"""An operator who asks a running gateway by MQTT, as docs/query.md has it."""
+"""An operator who asks a running gateway by MQTT, as docs/operate/query.md has it."""
 
 import json
 from typing import Any

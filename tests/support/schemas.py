@@ -1,4 +1,4 @@
-"""The schemas of what crosses a program's border, as they stand in docs/."""
+"""The schemas of what crosses a program's border, as they stand in docs/understand/schemas/."""
 
 import json
 from functools import cache
@@ -7,12 +7,14 @@ from typing import Any
 
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # ships no types
 
-DOCS = Path(__file__).parents[2] / "docs"
+FOLDER = Path(__file__).parents[2] / "docs/understand/schemas"
 
 
 def read_schema(name: str) -> dict[str, Any]:
-    """Return what `docs/<name>.schema.json` says, which is a schema itself."""
-    schema: dict[str, Any] = json.loads((DOCS / f"{name}.schema.json").read_text(encoding="utf-8"))
+    """Return what `docs/understand/schemas/<name>.schema.json` says, which is a schema itself."""
+    schema: dict[str, Any] = json.loads(
+        (FOLDER / f"{name}.schema.json").read_text(encoding="utf-8")
+    )
     Draft202012Validator.check_schema(schema)
     return schema
 

@@ -57,7 +57,7 @@ def test_every_documented_figure_that_is_a_number_can_be_scraped() -> None:
     names = {figure.name for figure in (*FIGURES, *kind_figures("<kind>", {}, {}))}
     lacking = documented() - TEXTS - names
     assert not lacking, "gateway/telemetry/*_metrics.py, or TEXTS for what is no number"
-    assert not names - documented(), "docs/sys-topics.md"
+    assert not names - documented(), "docs/operate/sys-topics.md"
 
 
 def test_no_two_figures_are_the_same_metric() -> None:

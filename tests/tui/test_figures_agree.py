@@ -217,7 +217,7 @@ async def test_every_figure_that_both_have_agrees(
         seconds: Check = (NEXT, r"next try  in (\w+)", lambda value: span(float(value)))
         await agreed(application, partial(differences, heard, (seconds,)))
         await press(pilot, "colon", *"figures", "enter")
-        await shown(pilot, "docs/sys-topics.md")
+        await shown(pilot, "docs/operate/sys-topics.md")
         compared: set[str] = set()
         table = partial(all_figures, heard, compared)
         rows = session.view.table

@@ -32,7 +32,9 @@ class EveryFigure(View):
         self.table.fill(list(self.session.state.figures.shown()))
         lines = self.table.draw(cells - 4, height - 2)
         right = f"{len(self.table.rows)} of {self.table.total}"
-        return box("figures: docs/sys-topics.md says what each means", lines, cells, height, right)
+        return box(
+            "figures: docs/operate/sys-topics.md says what each means", lines, cells, height, right
+        )
 
 
 def columns(name: int) -> list[Column[Figure]]:

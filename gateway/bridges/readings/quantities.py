@@ -1,4 +1,4 @@
-"""The numbers of quantities and units in a frame (docs/serial-protocol.md)."""
+"""The numbers of quantities and units in a frame (docs/understand/serial-protocol.md)."""
 
 NAMED = 255
 """Number of a quantity or unit that is not in the tables; it follows as text."""

@@ -1,4 +1,4 @@
-"""A reading: one checked value of one series, and its message (docs/readings.md)."""
+"""A reading: one checked value of one series, and its message (docs/use/readings.md)."""
 
 import json
 import math
@@ -36,7 +36,7 @@ class RefusedReadingError(ValueError):
 class Reading:
     """A value that can be published on `sensors/<node>/<quantity>[/<instance>]`.
 
-    `quality` says what is wrong with the value, and is empty if nothing is (docs/readings.md).
+    `quality` says what is wrong with the value, and is empty if nothing is (docs/use/readings.md).
     `instance` distinguishes several of one quantity at a node, and is empty for the only one.
     `time` is milliseconds since 1970 (UTC). Raises RefusedReadingError for a value that is not
     finite, a time outside the years 1970 to 9999, and a name that is empty or too long. A name must

@@ -1,6 +1,6 @@
 """The bodies of frames: readings and acknowledgements, commands and answers.
 
-docs/serial-protocol.md, the sections that begin with "Body".
+docs/understand/serial-protocol.md, the sections that begin with "Body".
 """
 
 import struct

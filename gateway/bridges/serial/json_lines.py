@@ -1,6 +1,6 @@
 """A JSON line: one reading by name, or an object of named values.
 
-docs/serial-protocol.md, section "JSON lines"; this form has no acknowledgement.
+docs/understand/serial-protocol.md, section "JSON lines"; this form has no acknowledgement.
 """
 
 from gateway.bridges.readings.event_time import TIME_NAMES, named_time

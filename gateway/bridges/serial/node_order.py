@@ -1,4 +1,4 @@
-"""A command from a client: JSON on `sensors/<node>/command` (docs/serial-protocol.md)."""
+"""A client's command: JSON on `sensors/<node>/command` (docs/understand/serial-protocol.md)."""
 
 import json
 from collections.abc import Mapping

@@ -1,6 +1,6 @@
 """Frames and lines on a serial line: splits a byte stream into checked bodies or lines.
 
-docs/serial-protocol.md, section "On the wire".
+docs/understand/serial-protocol.md, section "On the wire".
 """
 
 from codecs import BOM_UTF8, BOM_UTF16_BE

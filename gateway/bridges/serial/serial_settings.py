@@ -67,8 +67,8 @@ class SerialSettings(BridgeSettings):
     )
     format: str = key(
         one_of("frames", "json", "csv", "nmea", "regex", *TELEGRAMS, "raw"),
-        "`frames`, `json` ([protocol](serial-protocol.md)), `csv`, `nmea`, `regex`, `vedirect`,"
-        " `dsmr`, `d0`, `sml` or `raw`",
+        "`frames`, `json` ([protocol](../understand/serial-protocol.md)), `csv`, `nmea`, "
+        "`regex`, `vedirect`, `dsmr`, `d0`, `sml` or `raw`",
         "frames",
     )
     baud: int | None = key(

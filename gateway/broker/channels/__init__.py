@@ -1,1 +1,1 @@
-"""Channels: shared subscriptions with a queue of their own (docs/channels.md)."""
+"""Channels: shared subscriptions with a queue of their own (docs/use/channels.md)."""

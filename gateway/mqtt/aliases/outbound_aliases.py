@@ -41,7 +41,7 @@ class OutboundAliases:
     Later a topic replaces the one used least recently, though not every time. If topics repeat in a
     cycle longer than the table, every replacement is wasted. So replacing a mapping that was little
     used doubles the wait until the next replacement, and replacing a well used one halves it
-    (docs/decisions/2026-11-21-outbound-topic-aliases.md).
+    (docs/understand/decisions/2026-11-21-outbound-topic-aliases.md).
 
     A mapping is valid from its packet on, so the caller must append that to the connection's output
     before it chooses the next alias. The output keeps the order, and loses nothing but its end,

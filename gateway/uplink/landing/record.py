@@ -15,7 +15,7 @@ _encode = json.JSONEncoder(separators=(",", ":")).encode
 def landing_line(
     row: OutboxRow, settings: UplinkSettings, *, received: int, resent: bool = False
 ) -> bytes:
-    """Return the record of docs/fleet.md; `received` is when it lands (ms since 1970).
+    """Return the record of docs/use/fleet.md; `received` is when it lands (ms since 1970).
 
     It is one line of ASCII, whichever line ends a reader expects. Absent optional fields are
     omitted; blobs are base64.

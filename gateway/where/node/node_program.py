@@ -1,4 +1,4 @@
-"""Encodes the part of an expression that a node evaluates, as in docs/node-filter.md."""
+"""Encodes the part of an expression that a node evaluates, as in docs/understand/node-filter.md."""
 
 import struct
 from collections.abc import Callable, Iterator

@@ -2,9 +2,9 @@
 
 A reading arrives as a message with a known topic, with QoS 1, not retained and without properties.
 Its payload is `{"value":…,"unit":…,"time":…}`, `unit` only if there is one
-(docs/serial-protocol.md). A node knows `payload.value`, `payload.unit` and the time between two
-readings. It does not know `$received_at`, `payload.time` (which the gateway fills in), `$clientid`,
-nor the payload as text.
+(docs/understand/serial-protocol.md). A node knows `payload.value`, `payload.unit` and the
+time between two readings. It does not know `$received_at`, `payload.time`
+(which the gateway fills in), `$clientid`, nor the payload as text.
 """
 
 from collections.abc import Iterator

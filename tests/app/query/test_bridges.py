@@ -1,4 +1,4 @@
-"""Queries about bridges and what they read, as docs/query.md and its schemas have them."""
+"""Queries about bridges and what they read, as docs/operate/query.md and its schemas have them."""
 
 from contextlib import AsyncExitStack
 from pathlib import Path

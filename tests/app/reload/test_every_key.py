@@ -21,7 +21,7 @@ from tests.app.reload.conftest import Changing
 from tests.support.compiled import not_compiled
 from tests.support.ports import free_port
 
-PAGE = Path(__file__).parents[3] / "docs/reload.md"
+PAGE = Path(__file__).parents[3] / "docs/operate/reload.md"
 
 GIVEN = {
     "listener": "port = {port}\n",

@@ -15,7 +15,7 @@ from gateway.bridges.readings.registry import base_quantity
 from gateway.config.reader import Reader
 from tests.support.table import table
 
-PAGE = Path(__file__).parents[3] / "docs" / "bridges.md"
+PAGE = Path(__file__).parents[3] / "docs/use/bridges.md"
 
 
 def settings(tables: dict[str, Any]) -> tuple[ModbusSettings | None, str]:

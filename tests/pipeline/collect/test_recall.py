@@ -28,7 +28,7 @@ EPOCH = "00a1b2c3d4"
 
 
 class Gateways:
-    """They answer as docs/fleet.md says: barn 3 numbers at a time, mill refuses, shed is silent."""
+    """By docs/use/fleet.md: barn answers 3 numbers at a time, mill refuses, shed is silent."""
 
     def __init__(self, port: int) -> None:
         self.asked: list[tuple[str, int, int]] = []

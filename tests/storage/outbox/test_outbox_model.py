@@ -58,7 +58,7 @@ class Waiting(NamedTuple):
 
 
 class Model:
-    """The outbox as a list, oldest first, with the policies as docs/configuration.md says them."""
+    """The outbox as a list, oldest first, with the policies of docs/use/configuration.md."""
 
     def __init__(self, outbox: OutboxSettings) -> None:
         whole = outbox.retention

@@ -1,4 +1,4 @@
-"""The table of figures in docs/sys-topics.md."""
+"""The table of figures in docs/operate/sys-topics.md."""
 
 import re
 from pathlib import Path
@@ -7,11 +7,11 @@ from gateway.bridges.kind import BridgeKind
 from gateway.config.bridges import bridge_kinds, load_kind
 from gateway.telemetry.bridge_metrics import kind_figures
 
-PAGE = Path(__file__).parents[3] / "docs" / "sys-topics.md"
+PAGE = Path(__file__).parents[3] / "docs/operate/sys-topics.md"
 
 
 def documented() -> set[str]:
-    """Return the names below $SYS/broker/ in the first column of docs/sys-topics.md."""
+    """Return the names below $SYS/broker/ in the first column of docs/operate/sys-topics.md."""
     text = PAGE.read_text(encoding="utf-8")
     known, _, own = text.partition("Our own, below `$SYS/broker/tidegate/`:")
     return {

@@ -17,7 +17,7 @@ from tests.support.processes.gateway_process import GatewayProcess, tidegate
 from tests.support.processes.mosquitto import Mosquitto
 from tests.support.raw_client import RawClient
 
-PAGE = Path(__file__).parents[3] / "docs" / "presets.md"
+PAGE = Path(__file__).parents[3] / "docs/start/presets.md"
 BLOCK = re.compile(r"^## (.*?)\n.*?```toml\n(.*?)```", re.MULTILINE | re.DOTALL)
 PRESETS = dict(BLOCK.findall(PAGE.read_text("utf-8")))
 
@@ -246,7 +246,7 @@ async def test_nothing_stops_a_link_to_a_cloud_for_ever(tmp_path: Path, cloud: s
 
 
 def test_the_set_ups_of_the_fleet_page_are_presets() -> None:
-    page = (PAGE.parent / "fleet.md").read_text("utf-8")
+    page = (PAGE.parents[1] / "use/fleet.md").read_text("utf-8")
     text = page.partition("## Five set-ups")[2].partition("\n## ")[0]
     found = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
     assert len(found) == 5
