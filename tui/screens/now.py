@@ -1,6 +1,6 @@
 """Now: is all well, and if not, what needs a person; how messages flow; what was before."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tui import figures
@@ -58,6 +58,8 @@ CARD_YEARS = 10 * 365
 LONGEST = 7 * 86_400
 LEFT, MIDDLE = 24, 16
 """cells of the flow's parts"""
+ARROW = 6
+"""cells of an arrow between two boxes"""
 
 PLACES = {"Topics": "topic", "Clients": "client", "Queues": "queue"}
 """what a finding's row is, by the screen that says more of it"""
@@ -253,21 +255,10 @@ class Now(View):
 
     def _flow(self, cells: int) -> list[Line]:
         numbers = self._numbers()
-        across = cells - 1 if cells < 70 else cells - LEFT - MIDDLE - 8
-        uplinks = self._uplinks(across)
         if cells < 70:
-            return [
-                line(
-                    (" in ", MUTED),
-                    numbers["in"],
-                    ("  out ", MUTED),
-                    numbers["out"],
-                    ("  clients ", MUTED),
-                    numbers["clients"],
-                ),
-                line((" outbox ", MUTED), numbers["rows"], ("  oldest ", MUTED), numbers["oldest"]),
-                *[[(" ", "text"), *each] for each in uplinks],
-            ]
+            return self._flow_in_lines(numbers, cells - 1)
+        across = cells - LEFT - MIDDLE - 8
+        uplinks = self._uplinks(across)
         left = [
             line(
                 (" in ", MUTED),
@@ -296,6 +287,19 @@ class Now(View):
             filled(uplinks, across, height),
         )
 
+    def _flow_in_lines(self, numbers: Mapping[str, str], across: int) -> list[Line]:
+        """Return the same one below the other, for a narrow screen."""
+        first = line(
+            (" in ", MUTED),
+            numbers["in"],
+            ("  out ", MUTED),
+            numbers["out"],
+            ("  clients ", MUTED),
+            numbers["clients"],
+        )
+        outbox = line((" outbox ", MUTED), numbers["rows"], ("  oldest ", MUTED), numbers["oldest"])
+        return [first, outbox, *[[(" ", "text"), *each] for each in self._uplinks(across)]]
+
     def _tendency(self) -> str:
         """Return whether the outbox grows or shrinks, by what was in it 10 to 20 s ago."""
         course = self.session.courses[SPANS[0][0]].values("outbox_messages")
@@ -306,10 +310,10 @@ class Now(View):
         return "▲" if now > before else "▼"
 
     def _boxes(self, cells: int) -> list[Line]:
-        numbers, arrow = self._numbers(), 6
-        last = (cells - 3 * arrow) * (40 if cells >= 150 else 35) // 100
-        each_cells = (cells - 3 * arrow - last) // 3
-        last = cells - 3 * arrow - 3 * each_cells
+        numbers = self._numbers()
+        last = (cells - 3 * ARROW) * (40 if cells >= 150 else 35) // 100
+        each_cells = (cells - 3 * ARROW - last) // 3
+        last = cells - 3 * ARROW - 3 * each_cells
         uplinks = self._uplinks(last - 4)
         height = max(5, len(uplinks) + 2)
         source = [
@@ -322,42 +326,27 @@ class Now(View):
             line(f"{_plural(numbers['clients'], 'client')} · {numbers['away']} away"),
             self._filtered(),
         ]
-        waiting = f"{numbers['rows']} messages {self._tendency()}"
-        octets = f" {numbers['bytes']}"
-        fits = len(waiting) + len(octets) <= each_cells - 4
-        outbox = [
-            line(waiting, (octets if fits else "", MUTED)),
-            line(("oldest   ", MUTED), "none" if numbers["rows"] == "0" else numbers["oldest"]),
-            line(("room     ", MUTED), numbers["room"]),
-        ]
-
-        def arrows(words: str) -> list[Line]:
-            middle = height // 2
-            return [
-                line(
-                    (
-                        " ──▶  "
-                        if n == middle
-                        else f"{words:^6.6}"
-                        if n == middle + 1
-                        else " " * 6,
-                        "plot",
-                    )
-                )
-                for n in range(height)
-            ]
-
         up = self.session.state.rates.get(figures.ACKNOWLEDGED)
         incoming = self.session.state.incoming()
         return beside(
             box("SOURCES", source, each_cells, height),
-            arrows("" if incoming is None else brief_rate(incoming)),
+            _arrow("" if incoming is None else brief_rate(incoming), height),
             box("BROKER", broker, each_cells, height),
-            arrows(""),
-            box("OUTBOX", outbox, each_cells, height),
-            arrows("" if up is None else brief_rate(up)),
+            _arrow("", height),
+            box("OUTBOX", self._outbox(numbers, each_cells - 4), each_cells, height),
+            _arrow("" if up is None else brief_rate(up), height),
             box("FLEET", uplinks, last, height),
         )
+
+    def _outbox(self, numbers: Mapping[str, str], cells: int) -> list[Line]:
+        waiting = f"{numbers['rows']} messages {self._tendency()}"
+        octets = f" {numbers['bytes']}"
+        fits = len(waiting) + len(octets) <= cells
+        return [
+            line(waiting, (octets if fits else "", MUTED)),
+            line(("oldest   ", MUTED), "none" if numbers["rows"] == "0" else numbers["oldest"]),
+            line(("room     ", MUTED), numbers["room"]),
+        ]
 
     def _filtered(self) -> Line:
         matched, dropped = (
@@ -548,3 +537,11 @@ def _fork(index: int, count: int) -> str:
     if count <= 1:
         return " ─▶ "
     return " ┬▶ " if index == 0 else " └▶ " if index == count - 1 else " ├▶ "
+
+
+def _arrow(words: str, height: int) -> list[Line]:
+    """Return an arrow in the middle of so many lines, and the words below it."""
+    lines = [" " * ARROW] * height
+    middle = height // 2
+    lines[middle : middle + 2] = " ──▶  ", f"{words:^{ARROW}.{ARROW}}"
+    return [line((each, "plot")) for each in lines]

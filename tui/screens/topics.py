@@ -221,19 +221,27 @@ class TopicsScreen(View):
         roots = self._tree.make(self._key, topics)
         if not self._known and roots:
             self._known = True
-            self._opened |= {branch.path for branch in list(roots.values())[:3]}
-            if len(topics) <= 2 * height:
-                self._opened |= {each.name.rpartition("/")[0] for each in topics}
-                for each in topics:
-                    parts = each.name.split("/")
-                    self._opened |= {"/".join(parts[:n]) for n in range(1, len(parts))}
+            self._open_first(list(roots.values()), topics, 2 * height)
         words, self.table.filter = self.table.filter, ""
         self.table.fill(self._tree.visible(self._opened, wanted))
         self.table.filter = words
-        shown = len(wanted) if wanted is not None else len(topics)
-        title = f"topics {shown:,}" + (f" of {len(topics):,}" if wanted is not None else "")
+        heads = self._heads(topics, len(topics) if wanted is None else len(wanted), cells)
+        return box(heads, self.table.draw(cells - 4, height - 2), cells, height, self._source())
+
+    def _open_first(self, roots: Sequence[Branch], topics: Sequence[Topic], most: int) -> None:
+        """Open the first branches, or all of them if there are at most so many topics."""
+        self._opened |= {branch.path for branch in roots[:3]}
+        if len(topics) > most:
+            return
+        for each in topics:
+            parts = each.name.split("/")
+            self._opened |= {"/".join(parts[:n]) for n in range(1, len(parts))}
+
+    def _heads(self, topics: Sequence[Topic], shown: int, cells: int) -> Line:
+        """Return how many topics are shown and silent, and by which filters."""
+        of = f" of {len(topics):,}" if self.table.filter else ""
+        heads = line((f"topics {shown:,}{of}", "head"))
         silent = sum(each.silent for each in topics)
-        heads = line((title, "head"))
         if silent:
             heads.append((f" · {silent} silent", "warn"))
         if self._filter != "#":
@@ -241,7 +249,7 @@ class TopicsScreen(View):
         if self.where:
             heads.append((self._passing(cells), "head"))
             heads.append((f" · $where {printable(self.where, 80)}", "accent"))
-        return box(heads, self.table.draw(cells - 4, height - 2), cells, height, self._source())
+        return heads
 
     def _source(self) -> str:
         topics, answer = self._topics, self.answer(self._pages())
