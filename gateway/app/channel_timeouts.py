@@ -27,7 +27,8 @@ class ChannelTimeouts:
         self._run = run
         self._channels = channels
         self._counted: dict[Channel, int] = {}
-        self._until: dict[Channel, float] = {}  # monotonic seconds at which the alarm ends
+        # the monotonic second at which the alarm ends, and its text
+        self._raised: dict[Channel, tuple[float, str]] = {}
         self.text = ""
 
     def start(self) -> None:
@@ -36,22 +37,25 @@ class ChannelTimeouts:
 
     def check(self) -> None:
         """Raise, renew or end the alarm by what timed out since the last check."""
-        now, counted, until = self._run.clock.monotonic(), self._counted, self._until
+        now, counted, raised = self._run.clock.monotonic(), self._counted, self._raised
         channels = [*self._channels]
         for channel in channels:
             count = channel.figures.timed_out_again
             if count > counted.get(channel, 0):
                 quiet = max(QUIET_SECONDS, 2 * channel.settings.inflight_timeout)
-                if channel not in until:
-                    logger.warning("%s", _timeouts(channel))
-                until[channel] = now + quiet
+                text = _timeouts(channel)
+                if channel not in raised:
+                    logger.warning("%s", text)
+                raised[channel] = (now + quiet, text)
             counted[channel] = count
         for channel in {*counted} - {*channels}:
             del counted[channel]
-        self._until = {
-            channel: end for channel, end in until.items() if end > now and channel in counted
+        self._raised = {
+            channel: found
+            for channel, found in raised.items()
+            if found[0] > now and channel in counted
         }
-        text = "; ".join([_timeouts(each) for each in self._until])
+        text = "; ".join([each for _, each in self._raised.values()])
         if text != self.text:
             self.text = text
             self._run.alarm(ALARM, text)
@@ -59,12 +63,19 @@ class ChannelTimeouts:
 
 def _timeouts(channel: "Channel") -> str:
     settings = channel.settings
-    end = "are delivered without end"
-    if settings.max_attempts:
-        place = settings.dead_letter_topic
-        end = "are dropped" if place is None else f"go to {place}"
-        end += f" after attempt {settings.max_attempts}"
     return (
-        f"channel {settings.share_name}: messages time out again and again, and {end}: consumers "
-        f"hang, or need more than the inflight_timeout of {settings.inflight_timeout:g} s"
+        f"channel {settings.share_name}: messages time out again and again, and {_end(channel)}: "
+        "consumers hang, or need more than the inflight_timeout of "
+        f"{settings.inflight_timeout:g} s"
     )
+
+
+def _end(channel: "Channel") -> str:
+    """Return what becomes of messages that time out, as it is after the latest timeouts."""
+    settings = channel.settings
+    place, last = settings.dead_letter_topic, settings.max_attempts
+    if place is not None and last:
+        return f"go to {place} after attempt {last}"
+    if any(each.oldest for each in channel.deliveries):
+        return "stay with their consumer, since no other can have them"
+    return f"are dropped after attempt {last}" if last else "are delivered without end"
