@@ -137,7 +137,7 @@ class Access:
             later = undelayed(topic)
             return 0 if later.startswith("$") else self.rights(later) & WRITE
         if self.prefix and not (topic.startswith(self.prefix) and topic != self.prefix):
-            return 0
+            return WRITE if OWN_MESSAGES.fullmatch(topic) else 0
         dollar = topic.startswith("$")
         if dollar and is_guarded(topic):
             granted = self._guarded_rights(topic)

@@ -7,7 +7,7 @@ behind it, from access rules to the disk, knows only whole topics.
 import asyncio
 from typing import Any
 
-from gateway.access.topics import DELAY, prefixed
+from gateway.access.topics import CONTROL, DELAY, OWN_MESSAGES, prefixed
 from gateway.mqtt.codec.fields import (
     VARIABLE_BYTE_INTEGER_LIMIT,
     read_variable_byte_integer,
@@ -15,7 +15,7 @@ from gateway.mqtt.codec.fields import (
 )
 from gateway.mqtt.errors import MalformedPacket
 from gateway.mqtt.packets import MQTT_5, PacketType
-from gateway.mqtt.topics import SHARED_PREFIX, TOPIC_LIMIT
+from gateway.mqtt.topics import QUEUE_PREFIX, SHARED_PREFIX, TOPIC_LIMIT
 from gateway.server.wrapped_transport import PassingConnection
 
 PUBLISH, SUBSCRIBE, UNSUBSCRIBE = PacketType.PUBLISH, PacketType.SUBSCRIBE, PacketType.UNSUBSCRIBE
@@ -25,7 +25,9 @@ BEFORE_ACCEPTANCE = (PacketType.CONNECT, PacketType.AUTH)
 REST = VARIABLE_BYTE_INTEGER_LIMIT * VARIABLE_BYTE_INTEGER_LIMIT
 """Bytes of a stream that cannot be read any more: all of it. The broker closes the connection."""
 
+_CONTROL = CONTROL.encode()
 _DELAY = DELAY.encode()
+_QUEUE = QUEUE_PREFIX.encode()
 _SHARED = SHARED_PREFIX.encode()
 _LENGTH_BYTES = 4  # of a remaining length (section 1.5.5)
 
@@ -134,7 +136,7 @@ class Mount:
         if len(rest) < end:
             self._missing = end - len(rest)
             return start
-        topic = prefixed(bytes(rest[name:end]), self._prefix, _DELAY)
+        topic = self._topic(bytes(rest[name:end]))
         longer = len(topic) - size
         if len(topic) > TOPIC_LIMIT or length + longer > VARIABLE_BYTE_INTEGER_LIMIT:
             self._through = body + length - start
@@ -143,6 +145,12 @@ class Mount:
         out += write_variable_byte_integer(length + longer) + len(topic).to_bytes(2, "big") + topic
         self._through = length - 2 - size
         return end
+
+    def _topic(self, topic: bytes) -> bytes:
+        """Return a whole topic; the same for a command that concerns the client's own messages."""
+        if topic.startswith(_CONTROL) and OWN_MESSAGES.fullmatch(topic.decode(errors="replace")):
+            return topic
+        return prefixed(topic, self._prefix, _DELAY)
 
     def _filters(self, body: bytes, *, with_options: bool) -> bytes:
         """Return a SUBSCRIBE or UNSUBSCRIBE with whole topic filters; raise MalformedPacket."""
@@ -168,7 +176,12 @@ class Mount:
     def _filter(self, topic_filter: bytes) -> bytes:
         """Return a whole topic filter; the same for one that cannot become a whole one."""
         prefix = self._prefix
-        whole = prefixed(topic_filter, prefix, _SHARED)
+        if topic_filter.startswith(
+            _QUEUE
+        ):  # names a channel, and a part of its topics if it says one
+            whole = prefixed(topic_filter, prefix, _QUEUE)
+        else:
+            whole = prefixed(topic_filter, prefix, _SHARED)
         # a mount point that ends inside a level makes no level of a wildcard
         inside = not prefix.endswith(b"/") and any(prefix + each in whole for each in (b"+", b"#"))
         return topic_filter if not topic_filter or inside or len(whole) > TOPIC_LIMIT else whole

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, Publish, Will
+from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, PubAck, Publish, Will
 from gateway.mqtt.properties import Properties
+from gateway.mqtt.reason_codes import ReasonCode
 from tests.support.ports import free_port
 from tests.support.processes.gateway_process import GatewayProcess, tidegate
 from tests.support.processes.mosquitto import Mosquitto
@@ -20,6 +21,12 @@ CONFIG = """
 port = {mounted}
 mount_point = "site/1/"
 {acl}
+[[channel]]
+name = "work"
+filter = "site/1/work/#"
+[[channel]]
+name = "other"
+filter = "site/#"
 """
 LASTING: dict[str, Any] = {
     "properties": Properties(session_expiry_interval=600),
@@ -123,6 +130,33 @@ async def test_a_session_is_on_disk_with_whole_topics(
     ]
     assert await inside.waiting() == []
     await inside.close()
+
+
+async def test_a_consumer_behind_it_returns_a_message(
+    gateway: GatewayProcess, mounted: int
+) -> None:
+    """A channel whose topics are not all in its part has only the part of it to give."""
+    inside, outside = await _client(mounted, "inside"), await _client(gateway.port, "outside")
+    assert await inside.subscribe("$queue/other", 1) == ReasonCode.NOT_AUTHORIZED
+    assert await inside.subscribe("$queue/work", 1) == 1
+    await outside.send(Publish("site/1/work/b", b"job", 1, packet_id=1))
+    first = await inside.receive()
+    assert isinstance(first, Publish)
+    identifier = dict(first.properties.user_properties)["id"].encode()
+    commands = "$CONTROL/tidegate/channel/work/"
+    await inside.send(Publish(commands + "touch", identifier, 1, packet_id=2))
+    assert await inside.receive() == PubAck(2)
+    await inside.send(Publish(commands + "requeue", identifier, 1, packet_id=3))
+    answer, again = sorted([await inside.receive() for _ in range(2)], key=repr)
+    assert isinstance(again, Publish)
+    assert (answer, again.topic, again.payload) == (PubAck(3), "work/b", b"job")
+    assert again.properties.user_properties[-1] == ("attempt", "2")
+    await inside.subscribe("$queue/other/work/#", 1)
+    await outside.send(Publish("site/2/work/x", b"", 1, packet_id=2))
+    came = [each.topic for each in await inside.waiting() if isinstance(each, Publish)]
+    assert came == ["work/b"]
+    await inside.close()
+    await outside.close()
 
 
 async def test_another_mount_point_ends_connections_and_old_sessions(

@@ -60,6 +60,8 @@ TOPICS = [
     ("s/a", "s/s/a"),
     ("$SYS/broker/uptime", "s/$SYS/broker/uptime"),
     ("$CONTROL/tidegate/uplink", "s/$CONTROL/tidegate/uplink"),
+    ("$CONTROL/tidegate/channel/jobs/touch", "$CONTROL/tidegate/channel/jobs/touch"),
+    ("$CONTROL/tidegate/channel/jobs/pause", "s/$CONTROL/tidegate/channel/jobs/pause"),
     ("$share/g/a", "s/$share/g/a"),
     ("$delay/10/a/b", "$delay/10/s/a/b"),
     ("$delay/10/$SYS/a", "$delay/10/s/$SYS/a"),
@@ -78,6 +80,8 @@ FILTERS = [
     ("$share/g/#", "$share/g/s/#"),
     ("$share/g/a/+", "$share/g/s/a/+"),
     ("$share/s/a", "$share/s/s/a"),
+    ("$queue/jobs", "$queue/jobs"),
+    ("$queue/jobs/a/#", "$queue/jobs/s/a/#"),
     ("$delay/1/a", "s/$delay/1/a"),
     ("x" * 65_534, "x" * 65_534),
 ]
