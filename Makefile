@@ -1,6 +1,6 @@
 # The only entry point: every target sets up what it needs in .venv.
 .DEFAULT_GOAL := help
-.PHONY: help run install install-pipeline tui pipeline test test-cluster test-fleet test-homeassistant compile test-compiled check check-types check-cython check-tests check-style format reference coverage fuzz mutants crashtest hostile bench bench-full screenshot package package-compiled package-emulated package-deb package-image test-packages clean
+.PHONY: help run install install-pipeline tui pipeline test test-cluster test-fleet test-homeassistant compile test-compiled check check-types check-cython check-tests check-style check-docs format reference docs coverage fuzz mutants crashtest hostile bench bench-full screenshot package package-compiled package-emulated package-deb package-image test-packages clean
 
 # PYTHON=python3.13 VENV=.venv-3.13 make test: the same with another interpreter.
 export PYTHON ?= python3
@@ -19,6 +19,8 @@ WORKERS := $(shell expr 3 \* $$(nproc))
 SIDE_BY_SIDE := pytest -q -p no:cacheprovider -n $(WORKERS) --reruns 1 --rerun-except Timeout --timeout 300
 # What tests reach of it whole; of the rest, nine tenths.
 CORE := gateway/mqtt/*,gateway/session/*,gateway/routing/*,gateway/broker/*
+# A link, an anchor or a page of the navigation that is not there is an error.
+SITE := NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 # For each of the three fuzz targets.
 FUZZ_SECONDS := 300
 CRASH_ROUNDS := 200
@@ -81,8 +83,8 @@ test-homeassistant: $(DEVELOP) ## install a real Home Assistant core into .tools
 	@PYTHON=$(BIN)/python tests/support/get_home_assistant.sh
 	@TIDEGATE_HOMEASSISTANT=1 $(BIN)/pytest -q -p no:cacheprovider tests/bridges/discovery/test_real_home_assistant.py
 
-check: $(DEVELOP) ## lint, types, layers, whether Cython takes every module that has a .pxd, and pytest every test
-	@$(MAKE) --no-print-directory --output-sync --jobs=$$(nproc) check-types check-cython check-tests check-style
+check: $(DEVELOP) ## lint, types, layers, the site of docs/, whether Cython takes every module that has a .pxd, and pytest every test
+	@$(MAKE) --no-print-directory --output-sync --jobs=$$(nproc) check-types check-cython check-tests check-style check-docs
 
 check-types:
 	$(BIN)/mypy
@@ -100,9 +102,16 @@ check-style:
 	$(BIN)/python tools/check_firmware.py
 	$(BIN)/lint-imports
 
+check-docs:
+	@$(SITE) --site-dir $(VENV)/site
+
 format: $(DEVELOP) ## format and fix what can be fixed
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+docs: $(DEVELOP) ## build the pages of docs/ as a site with search into site/, without a network
+	@$(SITE)
+	@echo "$(BIN)/python -m http.server --directory site"
 
 reference: $(DEVELOP) ## write what docs/use/configuration.md and the JSON Schema say of each key
 	@PYTHONPATH=. $(BIN)/python tools/reference.py
@@ -172,7 +181,7 @@ test-packages: package-deb ## build the files of a release twice and compare; in
 	@TIDEGATE_PACKAGES=$(CURDIR)/dist $(BIN)/pytest -q -p no:cacheprovider tests/packaging
 
 clean: ## remove what the targets made, but never var/
-	rm -rf .venv .venv-* build dist *.egg-info .coverage* htmlcov .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-* build dist site *.egg-info .coverage* htmlcov .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find gateway -name '*.so' -delete
 
 # Plain Python: what is to be seen at once need not wait for a compiler.

@@ -92,7 +92,7 @@ async def serve(
     alarms: dict[str, str] = {}
     run = Run(configuration, data, AsyncExitStack(), alarms, read_again)
     while await _serve_once(run, notify, on_ready, alarms, durable=durable):
-        logger.warning("starting anew")
+        logger.warning("starting again")
         run = Run(run.configuration, data, AsyncExitStack(), alarms, read_again)
 
 

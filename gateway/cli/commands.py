@@ -147,7 +147,7 @@ def _add_subscribe(commands: "Commands") -> None:
 
 
 def _add_uplink(commands: "Commands") -> None:
-    uplink = commands.add_parser("uplink", help="look after what goes up to the fleet")
+    uplink = commands.add_parser("uplink", help="show, pause and resume what is sent to the fleet")
     actions = ("status", "pause", "resume", "retained", "rejected", "confirm")
     uplink.add_argument("action", choices=actions)
     uplink.add_argument(
@@ -164,7 +164,7 @@ def _add_uplink(commands: "Commands") -> None:
 
 
 def _add_node(commands: "Commands") -> None:
-    node = commands.add_parser("node", help="look after what the gateway remembers of nodes")
+    node = commands.add_parser("node", help="forget what the gateway remembers of a node")
     node.add_argument("action", choices=("forget",))
     node.add_argument("name", metavar="NODE", help="one that is gone, or was renamed")
     _add_broker_options(node)
@@ -194,9 +194,7 @@ def _add_bridges(commands: "Commands") -> None:
 
 
 def _add_doctor(commands: "Commands") -> None:
-    doctor = commands.add_parser(
-        "doctor", help="look after the board, its card and the data folder"
-    )
+    doctor = commands.add_parser("doctor", help="check the board, its card and the data folder")
     installed = "the installed service's, or"
     doctor.add_argument(
         "--config", type=Path, metavar="FILE", help=f"configuration in TOML ({installed} none)"

@@ -39,8 +39,8 @@ def add_edit(parser: argparse.ArgumentParser) -> None:
         "words",
         nargs="+",
         metavar="RULE",
-        help="the number of the rule, from 0, behind the name of its uplink if there are several;"
-        f" or its name, as `rule list` has it; or `{NEW}` for one that is not there",
+        help="the rule's name or number, as `rule list` prints it, behind the name of its uplink if"
+        f" there are several. `{NEW}` adds a rule",
     )
     parser.add_argument("--topic", metavar="FILTER", help="its topic filter")
     parser.add_argument("--where", metavar="EXPR", help="its expression")

@@ -414,5 +414,5 @@ def _check_version(path: Path, version: int) -> None:
     if version != VERSION:
         raise PipelineError(
             f"{path} has version {version}, this program knows {VERSION}: "
-            "move the tables and their checkpoints away, and read the landing folder anew"
+            "move the tables and their checkpoints away, and read the landing folder again"
         )

@@ -72,8 +72,8 @@ class PacketCounter:
         if not self._warned:
             logger.warning(
                 "%s: a packet with the counter %d after %d is dropped: it was sent again, or the"
-                " device counts anew (give it another key, set counter_restarts, or have its"
-                " counter forgotten: tidegate node forget)",
+                " device counts from the start. Give it another key, set counter_restarts, or run"
+                " tidegate node forget",
                 self._device.address,
                 counter,
                 last,

@@ -187,7 +187,7 @@ def _make_ready(path: Path) -> None:
             # where another connection would fold the WAL into it when it closes.
             uri = f"{path.absolute().as_uri()}?mode=ro"
             if not _with_connection(uri, lambda connection: check_pages(connection, seconds)):
-                logger.info("%s: not all pages were looked at within %g s", path, seconds)
+                logger.info("%s: not all pages were checked within %g s", path, seconds)
         _make(path)
     except UNREADABLE as error:
         if is_unreadable(error, path):

@@ -41,7 +41,7 @@ def read_again(database: Path, just_now: Path | None) -> list[Path]:
         files = unread_files(database)
         return [file for file in files if file == just_now or not _is_read(file, database)]
     except OSError as error:
-        logger.warning("%s: files that were set aside cannot be looked at: %s", database, error)
+        logger.warning("%s: files that were set aside cannot be read: %s", database, error)
         return []
 
 

@@ -1,0 +1,158 @@
+"""Pages, help, error texts and log lines keep the rules of writing that a program can check."""
+
+import argparse
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+from gateway.cli.commands import parser_of_all
+from pipeline.cli import ADD
+from pipeline.config import CommandParser
+from tests.support.table import table
+from tools.prose import PAGES, page_faults, text_faults
+
+ROOT = Path(__file__).parents[1]
+FILES = sorted({path for pattern in PAGES for path in ROOT.glob(pattern)})
+EXEMPT = frozenset(
+    {
+        "README.md",
+        "docs/operate/alarms.md",
+        "docs/operate/backup.md",
+        "docs/operate/crash-tests.md",
+        "docs/operate/disk.md",
+        "docs/operate/metrics.md",
+        "docs/operate/query.md",
+        "docs/operate/reload.md",
+        "docs/start/first-node.md",
+        "docs/start/from-mosquitto.md",
+        "docs/start/install.md",
+        "docs/start/presets.md",
+        "docs/understand/clocks.md",
+        "docs/understand/decisions/2026-11-21-generated-filters.md",
+        "docs/understand/decisions/2026-11-21-outbound-topic-aliases.md",
+        "docs/understand/decisions/2026-11-21-pipeline-batches.md",
+        "docs/understand/decisions/2026-11-21-sockets-under-the-selector.md",
+        "docs/understand/decisions/2026-11-21-uplink-connection.md",
+        "docs/understand/decisions/2026-11-21-uplink-drain.md",
+        "docs/understand/decisions/2026-11-22-memory-at-start.md",
+        "docs/understand/decisions/2026-11-22-one-library.md",
+        "docs/understand/decisions/2026-11-22-one-way.md",
+        "docs/understand/decisions/2026-11-22-retained-rows.md",
+        "docs/understand/decisions/2026-11-22-runs-in-rows.md",
+        "docs/understand/decisions/2026-11-22-subscriptions-as-numbers.md",
+        "docs/understand/decisions/2026-11-22-uplink-client.md",
+        "docs/understand/decisions/2026-11-23-channels.md",
+        "docs/understand/decisions/2026-11-23-cron-windows.md",
+        "docs/understand/decisions/2026-11-23-json-reader.md",
+        "docs/understand/decisions/2026-11-23-log-output.md",
+        "docs/understand/decisions/2026-11-23-several-uplinks.md",
+        "docs/understand/decisions/2026-11-23-small-pages.md",
+        "docs/understand/decisions/2026-11-23-sqlite-thread.md",
+        "docs/understand/decisions/2026-11-24-shared-subscriptions-beside-channels.md",
+        "docs/understand/decisions/2026-11-28-own-user-properties.md",
+        "docs/understand/decisions/2026-11-28-queries-read-by-aiosqlite.md",
+        "docs/understand/decisions/2026-11-28-rules-written-by-tomlkit.md",
+        "docs/understand/decisions/2026-11-28-series-and-instances.md",
+        "docs/understand/decisions/2026-11-28-tuning-of-the-interpreter.md",
+        "docs/understand/decisions/2026-11-28-who-does-not-fetch-loses.md",
+        "docs/understand/decisions/2026-11-29-tables-without-partitions.md",
+        "docs/understand/decisions/README.md",
+        "docs/understand/durability.md",
+        "docs/understand/node-filter.md",
+        "docs/understand/robustness.md",
+        "docs/understand/scale.md",
+        "docs/use/access.md",
+        "docs/use/bridges.md",
+        "docs/use/channels.md",
+        "docs/use/configuration.md",
+        "docs/use/delivery.md",
+        "docs/use/fleet.md",
+        "docs/use/pipeline.md",
+        "docs/use/readings.md",
+        "docs/use/tui.md",
+        "docs/use/where.md",
+    }
+)
+"""Pages that are still to be mended."""
+
+LEVELS = {"debug", "info", "warning", "error", "exception", "critical"}
+
+
+def pipeline() -> argparse.ArgumentParser:
+    parser = CommandParser(prog="tidegate-pipeline")
+    commands = parser.add_subparsers(dest="command")
+    for add in ADD:
+        add(commands)
+    return parser
+
+
+def help_texts(parser: argparse.ArgumentParser) -> Iterator[str]:
+    yield from filter(None, (parser.description, parser.epilog))
+    for action in parser._actions:
+        yield from filter(None, [action.help])
+        if isinstance(action, argparse._SubParsersAction):
+            yield from (each.help or "" for each in action._choices_actions)
+            for command in action.choices.values():
+                yield from help_texts(command)
+
+
+def printed(source: Path) -> Iterator[str]:
+    """Yield the text of each error and log line of a module, with ` for what is filled in."""
+    for call in ast.walk(ast.parse(source.read_text(encoding="utf-8"))):
+        if not isinstance(call, ast.Call):
+            continue
+        match call.func:
+            case ast.Attribute(ast.Name("logger"), name) if name in LEVELS:
+                pass
+            case ast.Name(name) if name.endswith("Error"):
+                pass
+            case _:
+                continue
+        for text in call.args:
+            match text:
+                case ast.Constant(str(words)):
+                    yield words
+                case ast.JoinedStr(values):
+                    parts = (str(v.value) if isinstance(v, ast.Constant) else "`" for v in values)
+                    yield "".join(parts)
+
+
+@table("page", FILES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_pages(page: Path) -> None:
+    if page.relative_to(ROOT).as_posix() not in EXEMPT:
+        assert [*page_faults(page.read_text(encoding="utf-8"))] == []
+
+
+@table("parser", [parser_of_all(), pipeline()], ids=("tidegate", "tidegate-pipeline"))
+def test_help(parser: argparse.ArgumentParser) -> None:
+    texts = [*help_texts(parser)]
+    assert len(texts) > 40
+    assert [fault for text in texts for fault in text_faults(text)] == []
+
+
+@table("program", ["gateway", "pipeline", "tui"])
+def test_errors_and_log_lines(program: str) -> None:
+    texts = [text for source in (ROOT / program).rglob("*.py") for text in printed(source)]
+    assert texts
+    assert [fault for text in texts for fault in text_faults(text)] == []
+
+
+@table(
+    ("text", "faults"),
+    [
+        ("The outbox is full. The oldest message is dropped.", 0),
+        ("Is the outbox full, the oldest message is dropped.", 1),
+        ("Is the outbox full?", 0),
+        ("Can the note not be written, it goes on without ending.", 1),
+        ("The reader is told of it, and messages are owed.", 2),
+        (f"A sentence has {'many ' * 27}words.", 1),
+        (f"A sentence has {'many ' * 26}words.", 0),
+        (f"A row of names: {'`name`, ' * 40}`name`.", 0),
+        (f"- {'many ' * 20}; {'many ' * 20}", 0),
+        ("## Too deep", 1),
+        ("# It ends with a colon:", 1),
+        ("# Twice\n\n## Twice", 1),
+    ],
+)
+def test_what_is_a_fault(text: str, faults: int) -> None:
+    assert len([*page_faults(text)]) == faults
