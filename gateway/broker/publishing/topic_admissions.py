@@ -213,9 +213,10 @@ class TopicAdmissions:
         if other.route is not route:
             return False
         if route.selective and (
-            self._router.restricted(admission.topic) or self._router.evaluates(route)
+            self._router.restricted(admission.topic)
+            or (not route.always and self._router.evaluates(route))
         ):
-            return False  # its filters are evaluated message by message in any case
+            return False  # no receiver gets the messages together
         if other.durability is not admission.durability or not (other.common and admission.common):
             return False
         if access.restricted and (other.writer is not access or admission.writer is not access):

@@ -127,11 +127,11 @@ READ_ALL = "user u\ntopic read #\n"
 KEPT_TOGETHER = {
     "nothing stands against it": Scene(USUAL),
     "all may be written": Scene(USUAL, READ_ALL + "topic write s/#\n"),
+    "a filter is evaluated for each": Scene(USUAL, others="# qos = 1"),
 }
 KEPT_APART = {
     "another route": Scene(USUAL, others="s/1"),
     "another durability class": Scene(MEMORY),
-    "each is looked at": Scene(USUAL, others="# qos = 1"),
 }
 
 
@@ -139,6 +139,18 @@ KEPT_APART = {
 def test_one_span_has_what_goes_the_same_way(scene: Scene) -> None:
     scene.publisher.send(*messages(["s/1", "s/2", "s/3"], 1))
     assert spans(scene.harness, "away") == [3]
+
+
+@table("qos", [0, 1, 2])
+def test_a_filter_sees_the_topic_and_payload_of_each(harness: Harness, qos: int) -> None:
+    everything, some = harness.connect("everything"), harness.connect("some")
+    everything.subscribe("#", 2)
+    some.subscribe_all([SubscriptionRequest("s/#", 2)], "topic = 's/2' OR payload > 4")
+    publisher = harness.connect("publisher")
+    publisher.send(*messages(TOPICS, qos))
+    assert [each.topic for each in published(everything)] == TOPICS
+    found = [(each.topic, each.payload) for each in published(some)]
+    assert found == [("s/2", b"2"), ("s/2", b"5"), (TOPICS[5], b"6")]
 
 
 @table("scene", KEPT_APART.values(), ids=KEPT_APART)
