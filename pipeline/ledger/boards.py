@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline.ledger.files import place_of
-from pipeline.policy import SWITCHES, TOLERANCE_MS
+from pipeline.policy import SWITCHES, TIME_MAX, TIME_MIN, TOLERANCE_MS
 from pipeline.tables import delta, islands
 from pipeline.tables.columns import BOARDS, arrow_schema
 
@@ -22,11 +22,14 @@ FORK = "fork"
 """Two epochs are the same start of the gateway, or follow the same epoch, by their ledgers."""
 INTERLEAVED = "interleaved"
 """Messages of two epochs alternate, both by their times and as they were received."""
+READ = ("epoch", "event_time", "received", "time_source", "resent")
+"""The columns of silver that decide."""
 EPOCHS_MAX = 1_000
 """Epochs of a gateway that are compared, the newest: each with all that overlap it."""
 _TIMED = ("gateway", "clock", "reading")
 
-Spans = dict[str, tuple[int, int]]
+Span = tuple[int, int]
+Spans = dict[str, Span]
 """The first and last event time (ms) of each epoch of a gateway."""
 
 
@@ -64,14 +67,41 @@ def boards(root: Path, known: pa.Table, gateways: set[str] | None) -> Iterator[B
     """Yield the pairs of epochs that ran at one time; `known` are silver's islands."""
     forks = _forks(root, gateways)
     for gateway, spans in sorted(_spans(known, gateways).items()):
-        for epoch, other in _overlapping(spans):
-            first = max(spans[epoch][0], spans[other][0])
-            last = min(spans[epoch][1], spans[other][1])
-            pair = frozenset((epoch, other))
-            reason = FORK if pair in forks.get(gateway, ()) else INTERLEAVED
-            if reason == FORK or _alternate(root, gateway, pair, first, last):
-                one, two = sorted(pair)
-                yield Boards(gateway, one, two, reason, first, last)
+        for one, two in map(sorted, _overlapping(spans)):
+            pair = (one, two)
+            reason = FORK if frozenset(pair) in forks.get(gateway, ()) else INTERLEAVED
+            near = (pc.field("gateway_id") == gateway) & pc.field("epoch").isin(pair)
+            rows = delta.read(root / "silver", READ, near)
+            if reason == FORK:
+                found = _forked(rows)
+            else:
+                found = _alternating(_timed(rows), "event_time", "received")
+            if found is not None:
+                yield Boards(gateway, one, two, reason, *found)
+
+
+def _forked(rows: pa.Table) -> Span | None:
+    """Return when two epochs that are one start ran both, None if nothing proves it.
+
+    Times that clocks gave prove it, or else live messages that alternate: what waited in an outbox
+    is received late, and a broker passes on in order what it got.
+    """
+    timed = _common(_timed(rows), "event_time")
+    if timed is not None:
+        return timed
+    live = rows.filter(pc.fill_null(pc.invert(rows["resent"]), fill_value=True))
+    live = live.filter(_between(live["received"], (TIME_MIN, TIME_MAX)))
+    return _alternating(live, "received")
+
+
+def _alternating(rows: pa.Table, *columns: str) -> Span | None:
+    """Return the time by the first column at which two epochs alternate, by each of them."""
+    span = _common(rows, columns[0])
+    if span is None:
+        return None
+    rows = rows.filter(_between(rows[columns[0]], span))
+    orders = (rows.sort_by(column)["epoch"].to_pylist() for column in columns)
+    return span if all(_switches(order) >= SWITCHES for order in orders) else None
 
 
 def _spans(known: pa.Table, gateways: set[str] | None) -> dict[str, Spans]:
@@ -124,18 +154,25 @@ def _forks(root: Path, gateways: set[str] | None) -> dict[str, set[frozenset[str
     return found
 
 
-def _alternate(root: Path, gateway: str, pair: frozenset[str], first: int, last: int) -> bool:
-    """Say whether messages of two epochs alternate, by their times and by their receipts."""
-    near = (pc.field("gateway_id") == gateway) & pc.field("epoch").isin(sorted(pair))
-    rows = delta.read(root / "silver", ["epoch", "event_time", "received", "time_source"], near)
+def _timed(rows: pa.Table) -> pa.Table:
+    """Return the rows whose event time is not that of their receipt, with that time in ms."""
     # Not a filter of the table: of columns whose statistics the log lacks it would find nothing.
     rows = rows.filter(pc.is_in(rows["time_source"], value_set=pa.array(_TIMED)))
     ms = pc.divide(rows["event_time"].cast(pa.int64()), 1000)
-    rows = rows.filter(pc.and_(pc.greater_equal(ms, first), pc.less_equal(ms, last)))
-    return all(
-        _switches(rows.sort_by(column)["epoch"].to_pylist()) >= SWITCHES
-        for column in ("event_time", "received")
-    )
+    return rows.set_column(rows.column_names.index("event_time"), "event_time", ms)
+
+
+def _common(rows: pa.Table, column: str) -> Span | None:
+    """Return the time that two epochs share, None if it is not longer than clocks may differ."""
+    ends = rows.group_by("epoch").aggregate([(column, "min"), (column, "max")])
+    if ends.num_rows < 2:
+        return None
+    first, last = pc.max(ends[f"{column}_min"]).as_py(), pc.min(ends[f"{column}_max"]).as_py()
+    return (first, last) if last - first > TOLERANCE_MS else None
+
+
+def _between(times: pa.ChunkedArray, span: Span) -> pa.ChunkedArray:
+    return pc.and_(pc.greater_equal(times, span[0]), pc.less_equal(times, span[1]))
 
 
 def _switches(epochs: Iterable[str]) -> int:

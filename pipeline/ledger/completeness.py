@@ -44,15 +44,6 @@ class Stream:
     outcomes: Counter[str] = field(default_factory=Counter)
     gaps: list[Gap] = field(default_factory=list)
 
-    def __str__(self) -> str:
-        words = {NOT_TOLD: "not told yet"}
-        parts = " + ".join(
-            f"{words.get(name, name)} {self.outcomes[name]:,}"
-            for name in OUTCOMES
-            if self.outcomes[name]
-        )
-        return f"{'/'.join(self.key)}: {parts or '0'} = emitted {self.emitted:,}"
-
 
 def compare(account: Account, arrived: Iterable[Island]) -> Stream:
     """Return the stream's numbers by outcome; `arrived` are its islands in rising order.

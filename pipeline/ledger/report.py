@@ -55,7 +55,7 @@ def complete(streams: Iterable[Row], *, strict: bool) -> bool:
 def sum_line(stream: Row) -> str:
     """Return a stream's numbers by outcome as one line."""
     parts = " + ".join(
-        f"{outcome.replace('not_told', 'not parts yet')} {stream[outcome]:,}"
+        f"{outcome.replace('not_told', 'not told yet')} {stream[outcome]:,}"
         for outcome in OUTCOMES
         if stream[outcome]
     )

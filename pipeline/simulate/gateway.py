@@ -78,8 +78,8 @@ class Gateway:
             before = self._start, self._previous
             ahead = self._chance.random() < 0.05
             epoch = self._one_start(BEGIN + day * DAY, lasting, rows, ahead=ahead)
-            if not ahead and self._chance.random() < 0.05:
-                self._twin(before, epoch, BEGIN + day * DAY, lasting, rows)
+            if self._chance.random() < 0.05:
+                self._twin(before, epoch, BEGIN + day * DAY, lasting, rows, ahead=ahead)
             day += lasting
         self._foreign()
         entry = {"epoch": "ffffffffff", "start": self._start + 1, "previous": self._previous}
@@ -87,11 +87,13 @@ class Gateway:
         self._landed.files[f"{self.name}/ledger/ffffffffff.1.jsonl"] = last
         return self._landed
 
-    def _twin(self, before: Before, epoch: str, begins: int, days: int, rows: int) -> None:
+    def _twin(
+        self, before: Before, epoch: str, begins: int, days: int, rows: int, *, ahead: bool
+    ) -> None:
         """Let another board run the same card image at the same time; nobody follows it."""
         after = self._start, self._previous, self._unnamed
         self._start, self._previous = before
-        other = self._one_start(begins, days, rows, twin=True)
+        other = self._one_start(begins, days, rows, twin=True, ahead=ahead)
         self._truth.boards.append((self.name, min(epoch, other), max(epoch, other)))
         self._backups.pop()
         self._start, self._previous, self._unnamed = after
@@ -108,7 +110,10 @@ class Gateway:
     def _one_start(
         self, begins: int, days: int, rows: int, *, twin: bool = False, ahead: bool = False
     ) -> str:
-        """Land what a start sends; `ahead` is a clock of next year, which nobody corrects."""
+        """Land what a start sends; `ahead` is a clock of next year, which nobody corrects.
+
+        The first day of such a clock goes out at once, or nobody could know when the start ran.
+        """
         self._start += 1
         self._said = {}
         epoch = f"{self._chance.getrandbits(40):010x}"
@@ -119,7 +124,7 @@ class Gateway:
         sent: dict[int, list[Record]] = {}
         number = 0
         for day in range(days):
-            late = self._outage(days)
+            late = 0 if ahead and day == 0 else self._outage(days)
             for index in range(rows):
                 number += 1
                 happened = begins + day * DAY + (index + 1) * (DAY // (rows + 1))

@@ -18,7 +18,7 @@ MINUTE = 60_000
 A, B = "00000000aa", "00000000bb"
 
 Rows = list[tuple[str, int, int, int]]
-"""Epoch, number, event time and receipt in minutes after TIME."""
+"""Epoch, number, event time and receipt in minutes after TIME; later than the former is resent."""
 
 
 def steady(epoch: str, first: int, last: int, step: int = 2, late: int = 0) -> Rows:
@@ -38,8 +38,10 @@ def put(root: Path, rows: Rows, starts: dict[str, int], source: str) -> pa.Table
         event = TIME + at * MINUTE
         found.append(
             {"gateway_id": "barn", "epoch": epoch, "stream": "main", "seq": seq}
-            | {"event_time": datetime.fromtimestamp(event / 1000, UTC), "time_source": source}
+            | {"event_time": datetime.fromtimestamp(event / 1000, UTC)}
+            | {"time_source": "received" if source == "backlog" else source}
             | {"received": TIME + received * MINUTE, "event_ms": event}
+            | {"resent": received > at or source == "backlog"}
         )
     delta.append(root / "silver", SILVER, [_without(row, "event_ms") for row in found])
     reported = [
@@ -77,6 +79,15 @@ CASES: dict[str, tuple[Rows, dict[str, int], str, list[str]]] = {
     "a backlog without a clock, which has the time of its receipt": (
         [*((A, n, at, at) for n, at in enumerate(range(61, 91, 2), 1)), *steady(B, 62, 92)],
         {A: 7, B: 8}, "received", [],
+    ),
+    "a card without a clock that runs twice": (
+        [*steady(A, 0, 60), *steady(B, 1, 61)], {A: 8, B: 8}, "received", ["fork"],
+    ),
+    "a restored backup, and what the board before had sent without a clock came late": (
+        [*steady(A, 0, 60), *steady(B, 1, 61)], {A: 8, B: 8}, "backlog", [],
+    ),
+    "a restored backup without a clock, and a receipt of the board before that lagged": (
+        [*steady(A, 0, 60), (A, 99, 70, 70), *steady(B, 61, 121)], {A: 8, B: 8}, "received", [],
     ),
 }  # fmt: skip
 

@@ -10,6 +10,7 @@ import pytest
 
 from pipeline.cli import main
 from pipeline.clock.spans import Epoch
+from pipeline.ledger.report import read_streams, sum_line
 from pipeline.operation.derive import late_clocks
 from pipeline.tables.islands import Island
 from pipeline.tables.state import TABLES, Commit, State
@@ -79,6 +80,8 @@ def test_a_gap_is_not_told_then_missing_then_filled(
     put(landing, text_of([record(6)]), name_for(1, 6))
     run(tmp_path)
     assert outcomes(tmp_path) == {"emitted": 6, "delivered": 3, "not_told": 3}
+    (line,) = map(sum_line, read_streams(tmp_path / "tables"))
+    assert line == f"barn/{EPOCH}/main: delivered 3 + not told yet 3 = emitted 6"
     status, said = ledger(tmp_path, capsys)
     assert status == 0
     assert "not told: barn/00a1b2c3d4/main numbers 3 to 5 (3) between 2025-11-21 15:46:40" in said
