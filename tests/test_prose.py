@@ -21,7 +21,6 @@ EXEMPT = frozenset(
         "docs/operate/metrics.md",
         "docs/operate/query.md",
         "docs/operate/reload.md",
-        "docs/start/first-node.md",
         "docs/start/from-mosquitto.md",
         "docs/start/install.md",
         "docs/understand/clocks.md",
