@@ -80,7 +80,7 @@ def costly(owner: int, each: int) -> str:
 
 def expressions_that_cost_much(scene: Scene) -> None:
     """16 expressions of 80 times UPPER(SUBSTR(payload, ...)) of each of 20 clients, and 20
-    payloads of 64 KB for them, which also come to the clients when they are away."""
+    payloads of 64 KB for them, connected or not."""
     for number in range(scene.many(20)):
         owner = scene.attacker()
         owner.send(connect(f"u{number}", 5, b"\x11\0\0\x0e\x10"))
