@@ -57,7 +57,7 @@ def files(root: Path, folders: Iterable[str]) -> set[str]:
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Give a copy of what a release is built from."""
     copy = tmp_path_factory.mktemp("checkout")
-    for folder in (*PACKAGES, "crashtest", "firmware", "systemd", "examples"):
+    for folder in (*PACKAGES, "crashtest", "firmware", "systemd", "examples", "docs"):
         shutil.copytree(ROOT / folder, copy / folder, ignore=LEFT_OUT)
     for name in FILES:
         shutil.copy(ROOT / name, copy)
@@ -80,7 +80,7 @@ def sdist(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_sdist_holds_every_source_file(checkout: Path, sdist: Path) -> None:
-    folders = (*PACKAGES, "crashtest", "firmware", "systemd", "examples")
+    folders = (*PACKAGES, "crashtest", "firmware", "systemd", "examples", "docs")
     shipped = files(checkout, folders)
     assert {"systemd/tidegate.service", "firmware/main.py"} <= shipped
     assert files(sdist, folders) == shipped
@@ -105,6 +105,9 @@ def test_a_wheel_built_from_the_sdist_holds_every_file_that_runs(
     shared = {name.partition("/data/share/tidegate/")[2] for name in names}
     shared = {name for name in shared if Path(name).suffix in SHIPPED}
     assert shared == files(checkout, ["firmware", "systemd"])
+    pages = {name.partition("/data/share/tidegate/")[2] for name in names if name.endswith(".md")}
+    rooms = {str(page.relative_to(ROOT)) for page in ROOT.glob("docs/*/*.md")}
+    assert {page for page in pages if page.startswith("docs/")} == rooms
 
 
 def metadata(wheel: Path) -> str:

@@ -64,6 +64,7 @@ def parser_of_all() -> argparse.ArgumentParser:
     _add_bugreport(commands)
     add_crashtest(commands)
     _add_completion(commands)
+    _add_docs(commands)
     return parser
 
 
@@ -72,6 +73,20 @@ def _add_completion(commands: "Commands") -> None:
     completion = commands.add_parser("completion", help="print what a shell completes commands by")
     completion.add_argument("shell", choices=shells, metavar="SHELL", help=", ".join(shells))
     completion.set_defaults(command=_completion)
+
+
+def _add_docs(commands: "Commands") -> None:
+    docs = commands.add_parser("docs", help="print the documentation that has these words")
+    docs.add_argument(
+        "words", nargs="*", metavar="WORD", help="a page's name, or words; without, list the pages"
+    )
+    docs.set_defaults(command=_docs)
+
+
+def _docs(options: argparse.Namespace) -> int:
+    from gateway.cli.docs import command_docs
+
+    return command_docs(options.words)
 
 
 def _completion(options: argparse.Namespace) -> None:
