@@ -259,6 +259,7 @@ def _read_manifest(file: Path, archive: "tarfile.TarFile") -> dict[str, Any]:
             raise TidegateError(
                 f"{file}: was made by Tidegate {made_by} with schema version {schema}, this"
                 f" Tidegate knows up to {newest}: restore it with that version"
+                " (tidegate docs backup)"
             )
     except (KeyError, TypeError, ValueError) as error:
         raise TidegateError(f"{file}: is no backup of Tidegate: no {MANIFEST}") from error

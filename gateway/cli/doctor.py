@@ -151,4 +151,6 @@ def doctor(data: Path, config: Path | None) -> int:
 def _verdict(findings: list[Finding]) -> str:
     bad = sum(finding.health is Health.BAD for finding in findings)
     warnings = sum(finding.health is Health.WARNING for finding in findings)
-    return f"doctor: {bad} bad, {warnings} to look after" if bad or warnings else "doctor: all well"
+    if bad or warnings:
+        return f"doctor: {bad} bad, {warnings} warnings; what to do: tidegate docs alarms"
+    return "doctor: all well"

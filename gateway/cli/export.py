@@ -97,8 +97,8 @@ def _import(options: argparse.Namespace) -> int:
     for file in options.files:
         if file.name.endswith(IMPORTED):
             raise TidegateError(
-                f"{file}: was imported already, and an identity is for one board; to import it once"
-                f" more give it another name than *{IMPORTED}"
+                f"{file}: was imported already, and an identity is for one board. To import it once"
+                f" more give it another name than *{IMPORTED} (tidegate docs backup)"
             )
     there = (options.data / DATABASE).exists()
     restore_archives(options, exported=True)

@@ -69,6 +69,7 @@ def find_drive(seconds: float = DRIVE_SECONDS) -> Path:
             raise FlashingError(
                 "no UF2 drive is mounted: hold BOOTSEL while plugging the board in, mount its drive"
                 " if your system does not, or name its folder with --drive"
+                " (tidegate docs first-node)"
             )
         time.sleep(0.5)
 

@@ -72,8 +72,7 @@ class PacketCounter:
         if not self._warned:
             logger.warning(
                 "%s: a packet with the counter %d after %d is dropped: it was sent again, or the"
-                " device counts from the start. Give it another key, set counter_restarts, or run"
-                " tidegate node forget",
+                " device counts from the start (tidegate docs bridges BLE)",
                 self._device.address,
                 counter,
                 last,

@@ -150,7 +150,7 @@ class ReadingPublisher:
         new = [name for name in names if len(name) <= REASON_MAX and self._is_new(f"name {name}")]
         if new:
             logger.warning(
-                "%s: no unit is known for %s: say in `map` what they mean, such as"
+                "%s: no unit is known for %s: `map` names it, such as"
                 ' %s = { quantity = "...", unit = "..." }',
                 self.client_id,
                 ", ".join(new),

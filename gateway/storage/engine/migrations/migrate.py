@@ -60,7 +60,7 @@ def check_schema(connection: sqlite3.Connection) -> list[str]:
         (name,) = connection.execute("SELECT file FROM pragma_database_list").fetchone()
         raise StartError(
             f"{name}: schema version {version}, this Tidegate knows up to {newest}: "
-            f"start the version that wrote it, or move the file away"
+            "start the version that wrote it, or move the file away (tidegate docs upgrade)"
         )
     if not version and not _has_tables(connection):
         return []
