@@ -20,7 +20,6 @@ EXEMPT = frozenset(
         "docs/operate/alarms.md",
         "docs/operate/backup.md",
         "docs/operate/metrics.md",
-        "docs/operate/query.md",
         "docs/operate/reload.md",
         "docs/start/from-mosquitto.md",
         "docs/start/install.md",
@@ -58,7 +57,6 @@ EXEMPT = frozenset(
         "docs/understand/scale.md",
         "docs/use/channels.md",
         "docs/use/configuration.md",
-        "docs/use/delivery.md",
         "docs/use/pipeline.md",
         "docs/use/readings.md",
     }
