@@ -53,7 +53,6 @@ EXEMPT = frozenset(
         "docs/understand/decisions/2026-11-28-who-does-not-fetch-loses.md",
         "docs/understand/decisions/2026-11-29-tables-without-partitions.md",
         "docs/understand/decisions/README.md",
-        "docs/understand/node-filter.md",
         "docs/understand/scale.md",
         "docs/use/channels.md",
         "docs/use/configuration.md",
