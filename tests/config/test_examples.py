@@ -23,7 +23,7 @@ EXAMPLES = [
     pytest.param(text, id=f"{page.relative_to(ROOT)}-{number}")
     for page in PAGES
     for number, text in enumerate(
-        re.findall(r"```toml\n(.*?)```", page.read_text("utf-8"), re.DOTALL), 1
+        re.findall(r"```toml[^\n]*\n(.*?)```", page.read_text("utf-8"), re.DOTALL), 1
     )
 ]
 

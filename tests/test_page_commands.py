@@ -1,0 +1,256 @@
+"""The commands of the pages: each is one, and a block of `console` prints what the page shows."""
+
+import argparse
+import contextlib
+import re
+import shlex
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import paho.mqtt.client as paho
+import pytest
+from paho.mqtt.enums import CallbackAPIVersion
+
+from gateway.cli.commands import parser_of_all
+from tests.support.processes.gateway_process import COMMAND, GatewayProcess, tidegate
+from tests.support.table import table
+from tests.support.waiting import SECONDS
+from tests.test_commands_page import choices, pipeline
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/*/*.md"))]
+BLOCK = re.compile(r"^```(\w+)(?: ([\w.-]+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+COMMANDS = re.compile(r"(?:^ {4}|^|`)(?:\$ |sudo )*(tidegate(?:-pipeline)? [^`\n]+)", re.MULTILINE)
+
+CONFIG = """\
+[gateway]
+id = "barn"
+
+[broker]
+remembered_topics = 1000
+
+[history]
+keep = "24h"
+
+[[channel]]
+name = "jobs"
+filter = "jobs/#"
+
+[uplink]
+directory = "landing"
+
+[[uplink.rule]]
+topic = "sensors/#"
+"""
+"""What the gateway of a page has, if the page shows no `gateway.toml` of its own."""
+
+PLACES = {"/etc/tidegate": "{folder}", "/var/lib/tidegate": "{folder}/var", "1883": "{port}"}
+"""What stands on a page, and where it is in the sandbox."""
+
+NOT_HERE = frozenset(
+    {"apt-get", "apt", "journalctl", "dmesg", "df", "podman", "docker", "make", "git", "promtool"}
+    | {"systemctl", "timedatectl", "usermod"}
+)
+"""Programs that a sandbox has not: they are the system's."""
+
+JOINS = {"|", "||", "&&", ";", ">", ">>", "<", "&"}
+
+ENDLESS = re.compile(r"tidegate (?:subscribe|top|rule try)\b|mosquitto_sub (?!.*-[CW])")
+"""Commands that run until they are interrupted."""
+
+LISTENING = "timeout --preserve-status --signal INT 2 "
+
+
+@dataclass
+class Step:
+    """A command of a page, and what it prints there."""
+
+    command: str
+    output: str
+
+
+def steps(text: str) -> Iterator[Step]:
+    command, shown = "", list[str]()
+    for line in [*text.splitlines(), "$ "]:
+        if line.startswith("$ ") and not command.endswith("\\"):
+            if command:
+                yield Step(command, "\n".join(shown).strip("\n"))
+            command, shown = line[2:], []
+        elif command.endswith("\\"):
+            command += f"\n{line}"
+        else:
+            shown.append(line)
+
+
+class Sandbox:
+    """A gateway with a client that publishes, and a shell beside it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.gateway = GatewayProcess(folder, CONFIG, "--data", "var")
+        self._client: paho.Client | None = None
+        (folder / "users").touch()
+        (folder / "bin").mkdir()
+        (folder / "bin/tidegate").symlink_to(COMMAND)
+        (folder / "bin/sudo").write_text('#!/bin/sh\nexec "$@"\n')
+        (folder / "bin/sudo").chmod(0o755)
+
+    def start(self) -> None:
+        """Start the gateway, if it does not run, and wait for the first message of `pump-7`."""
+        if self.gateway.process is not None:
+            return
+        self.gateway.start()
+        if (self.folder / "gateway.toml").read_text(encoding="utf-8") != CONFIG:
+            return
+        self._client = paho.Client(CallbackAPIVersion.VERSION2, client_id="pump-7")
+        self._client.connect("127.0.0.1", self.gateway.port)
+        self._client.loop_start()
+        for value in (21, 22):
+            sent = self._client.publish("sensors/boiler/temperature", f'{{"value":{value}}}', qos=1)
+            sent.wait_for_publish(SECONDS)
+
+    def stop(self) -> None:
+        if self._client is not None:
+            self._client.disconnect()
+            self._client.loop_stop()
+        self.gateway.kill()
+
+    def here(self, text: str) -> str:
+        for shown, place in PLACES.items():
+            text = text.replace(shown, place.format(folder=self.folder, port=self.gateway.port))
+        return text
+
+    def there(self, text: str) -> str:
+        for shown, place in reversed(PLACES.items()):
+            text = text.replace(place.format(folder=self.folder, port=self.gateway.port), shown)
+        return text
+
+    def run(self, step: Step) -> None:
+        words = split(step.command.replace("sudo ", ""))
+        if words[:1] == ["systemctl"] and words[-1] == "tidegate":
+            self._systemctl(words[1])
+        if words[0] in NOT_HERE:
+            return
+        if words[0] == "tidegate" and words[-1] not in JOINS:
+            words = [self.here(word) for word in [*words, *defaults(words[1:])]]
+            if not ENDLESS.match(step.command):
+                done = tidegate(*words[1:], folder=self.folder, stdin="a secret\n")
+                self.judge(step, done)
+                return
+        command = (LISTENING if ENDLESS.match(step.command) else "") + self.here(step.command)
+        environment = {"PATH": f"{self.folder}/bin:/usr/bin:/bin", "HOME": str(self.folder)}
+        done = subprocess.run(
+            ["/bin/bash", "-c", command],
+            cwd=self.folder,
+            env=environment,
+            input="a secret\n",
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+        )
+        self.judge(step, done)
+
+    def _systemctl(self, what: str) -> None:
+        if what in ("stop", "restart"):
+            self.stop()
+            self.gateway.process = None
+        if what in ("start", "restart"):
+            self.start()
+
+    def judge(self, step: Step, done: "subprocess.CompletedProcess[str]") -> None:
+        printed = self.there(done.stdout + done.stderr)
+        if step.output:
+            assert re.fullmatch(pattern(step.output), printed.strip("\n")), (
+                f"$ {step.command}\n{printed}instead of\n{step.output}"
+            )
+        else:
+            ended = 130 if ENDLESS.match(step.command) else 0
+            assert done.returncode == ended, f"$ {step.command}\n{printed}"
+
+
+def defaults(words: list[str]) -> list[str]:
+    """Return options for files that a command takes from the installed gateway by default."""
+    parser: argparse.ArgumentParser = parser_of_all()
+    for word in words:
+        parser = choices(parser).get(word, parser)
+    given = {f"--{name}": str(parser.get_default(name)) for name in ("config", "data")}
+    return [
+        each
+        for option, place in given.items()
+        if place.startswith(tuple(PLACES)) and option not in words
+        for each in (option, place)
+    ]
+
+
+def pattern(shown: str) -> str:
+    """Return what matches the output: any number for a number, any text for …, lines for a …."""
+    lines = []
+    for line in shown.splitlines():
+        if line.strip() == "…":
+            lines.append(r"(?:.*(?:\n|$))*?")
+            continue
+        text = re.escape(re.sub(r"\s+", " ", line)).replace("…", ".*").replace(r"\ ", r"\s+")
+        lines.append(re.sub(r"\d+(?:(?:,|\\[.:-])\d+)*", r"[\\d.,:-]+", text) + r"\s*?(?:\n|$)")
+    return "".join(lines)
+
+
+def console(page: Path) -> list[Step]:
+    blocks = BLOCK.findall(page.read_text(encoding="utf-8"))
+    return [step for language, _, text in blocks if language == "console" for step in steps(text)]
+
+
+@table("page", [page for page in PAGES if console(page)], ids=lambda page: page.stem)
+def test_a_page_shows_what_is_printed(page: Path, tmp_path: Path) -> None:
+    folder = tmp_path / page.stem
+    folder.mkdir()
+    sandbox = Sandbox(folder)
+    files = [block for block in BLOCK.findall(page.read_text(encoding="utf-8")) if block[1]]
+    for _, name, text in files:
+        (folder / name).write_text(sandbox.here(text), encoding="utf-8")
+    try:
+        sandbox.start()
+        for step in console(page):
+            sandbox.run(step)
+    finally:
+        sandbox.stop()
+
+
+def split(command: str) -> list[str]:
+    """Return the words of the first command of a line; what joins it with others is the last."""
+    lexer = shlex.shlex(command, posix=True, punctuation_chars=True)
+    lexer.whitespace_split = True
+    words = list[str]()
+    for word in lexer:
+        words.append(word)
+        if word in JOINS:
+            break
+    return words
+
+
+def written(page: Path) -> Iterator[list[str]]:
+    """Yield the commands of the page that are whole: without places to fill in."""
+    for command in COMMANDS.findall(page.read_text(encoding="utf-8")):
+        if "…" in command or "\\" in command:
+            continue
+        text = re.sub(r" \[[^\]]*\]", "", command)
+        words = split(re.sub(r"<[\w -]+>", "1", text))
+        if len(words) > 1 and words[1].islower():
+            yield words[:-1] if words[-1] in JOINS else words
+
+
+@table("page", PAGES, ids=lambda page: page.stem)
+def test_each_command_is_one(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    parsers: dict[str, argparse.ArgumentParser] = {
+        "tidegate": parser_of_all(),
+        "tidegate-pipeline": pipeline(),
+    }
+    for program, *words in written(page):
+        with contextlib.suppress(SystemExit):
+            _, rest = parsers[program].parse_known_args(words)
+            assert not [word for word in rest if word.startswith("-")], f"{program} {words}"
+        fault = capsys.readouterr().err
+        partial = "required" in fault or any(word.isupper() for word in words)
+        assert not fault or partial, f"{program} {words}: {fault}"
