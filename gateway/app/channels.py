@@ -20,6 +20,8 @@ from gateway.mqtt.topics import SHARED_PREFIX, check_topic_filter, topic_matches
 from gateway.settings.channel import ChannelSettings
 from gateway.storage.state.note import is_noted, note, note_of, noted_parts
 from gateway.telemetry.sys_topics import SysTopics
+from gateway.where.compile import compile_value
+from gateway.where.language.errors import WhereError
 
 if TYPE_CHECKING:
     from gateway.broker.channels.channel import Channel
@@ -52,6 +54,16 @@ class ChannelFigures:
         counters.set("tidegate/channels_paused_filters", json.dumps([*channels.paused_filters]))
 
 
+def _levels(channel: "Channel") -> dict[str, int]:
+    """Return the figures of a channel with priorities."""
+    if channel.levels is None:
+        return {}
+    return {
+        **{f"depth_{each.level.name.lower()}": len(each.waiting) for each in channel.every_level},
+        "bad_priority": channel.figures.bad_priority,
+    }
+
+
 def _figures(channel: "Channel", now: float) -> dict[str, int | float | str]:
     figures, settings = channel.figures, channel.settings
     state = "paused" if channel.waiting.paused else "open"
@@ -61,11 +73,12 @@ def _figures(channel: "Channel", now: float) -> dict[str, int | float | str]:
         "filter": settings.topic_filter,
         "consumers": len(channel.consumers),
         "depth": channel.depth,
-        "bytes": channel.queue.bytes,
-        "put_aside": channel.waiting.returned.held_messages,
+        "bytes": channel.bytes,
+        "put_aside": channel.put_aside,
         "in_flight": channel.in_flight,
         "attempts": channel.attempts,
         "oldest_seconds": round(channel.oldest(now), 1),
+        **_levels(channel),
         "received": figures.received,
         "delivered": figures.delivered,
         "acknowledged": figures.acknowledged,
@@ -127,6 +140,12 @@ def read_channel(name: str, text: str) -> tuple[ChannelSettings, str]:
         reader.mistake("filter", topic_filter, error.reason)
     if topic_filter.startswith(SHARED_PREFIX):
         reader.mistake("filter", topic_filter, "a topic filter, not shared")
+    if settings.priority is not None:
+        try:
+            compile_value(settings.priority)
+        except WhereError as error:
+            allowed = f"position {error.position}: {error.message}"
+            reader.mistake("priority", settings.priority, allowed)
     if topic is not None and topic_matches(topic_filter, topic):
         reader.mistake("dead_letter_topic", topic, "a topic that is not the channel's own")
     raise_all(reader.mistakes)
@@ -270,13 +289,14 @@ class ChannelCommands:
     def _of_own(self, word: str, found: "list[Channel]", message: Message) -> ReasonCode:
         """Touch or requeue messages that the client itself has: all, or the one of an `id`."""
         client_id, now = message.client_id or "", self._core.turn.instant.monotonic
+        levels = [level for channel in found for level in channel.every_level]
         try:
             only, delay = _id_and_delay(message.payload[:40].decode(errors="replace"))
             if word == "touch":
-                count = sum(each.deliveries.touch(client_id, now, only) for each in found)
+                count = sum(each.deliveries.touch(client_id, now, only) for each in levels)
             else:
                 second = now + delay if delay else 0.0
-                count = sum(each.requeue(client_id, second, only) for each in found)
+                count = sum(each.requeue(client_id, second, only) for each in levels)
         except ValueError:
             line = "%s %.40r of client %.80r: an id of 16 digits, 0 to %d seconds, or both"
             logger.warning(line, word, message.text(), client_id, LATEST)

@@ -198,7 +198,7 @@ class State:
             channel_class()  # in memory before a consumer would wait for it
         return Channels(
             self.settings,
-            lambda channel: channel_class()(
+            lambda channel, *level: channel_class()(
                 channel,
                 self.router,
                 self.deadlines,
@@ -207,6 +207,7 @@ class State:
                 self.traffic,
                 publish,
                 randrange,
+                *level,
             ),
             self.router,
             self.deadlines,
@@ -233,7 +234,7 @@ class State:
             self.deadlines,
             self.connections,
             self.sessions,
-            self.channels,
+            self.channels.every_level,
             self.queue_memory,
             self.retained,
             self.router,
@@ -243,7 +244,7 @@ class State:
         self.expiry = Expiry(
             self.retained,
             self.sessions,
-            self.channels,
+            self.channels.every_level,
             self.shares,
             self.store,
             self.deadlines,

@@ -191,13 +191,21 @@ def _list(found: Channels, paused: list[str], *, as_json: bool) -> int:
         return 0
     rows = [("channel", *(each.replace("_", " ") for each in COLUMNS))]
     rows += [
-        (name, *(str(figures.get(each, "")) for each in COLUMNS))
+        (name, *(_figure(figures, each) for each in COLUMNS))
         for name, figures in sorted(found.items())
     ]
     print("\n".join(table(rows)))
     if paused:
         print(f"paused topic filters: {', '.join(paused)}")
     return 0
+
+
+def _figure(figures: "Figures", name: str) -> str:
+    """Return a figure; the depth of a channel with priorities, with that of its levels."""
+    text = str(figures.get(name, ""))
+    if name == "depth" and "depth_high" in figures:
+        text += f" ({figures['depth_high']} high, {figures.get('depth_low', 0)} low)"
+    return text
 
 
 def _stats(figures: "Figures", *, as_json: bool) -> int:

@@ -79,6 +79,10 @@ class Journal(Protocol):
         """Store packet identifiers of the client's QoS 2 messages, or that PUBREL has arrived."""
         ...
 
+    def number_from(self, base: int) -> None:
+        """Give messages sequence numbers above this one from now on."""
+        ...
+
     def serve(self, queue: PagedQueue) -> None:
         """Report to this queue which messages are on disk, so that it can free their memory."""
         ...
@@ -140,6 +144,9 @@ class NoJournal:
         """Do nothing."""
 
     def note_incoming(self, packet_ids: Sequence[int], *, released: bool) -> None:
+        """Do nothing."""
+
+    def number_from(self, base: int) -> None:
         """Do nothing."""
 
     def serve(self, queue: PagedQueue) -> None:

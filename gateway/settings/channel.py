@@ -7,6 +7,7 @@ from enum import StrEnum
 from gateway.settings.checks import (
     boolean,
     channel_name,
+    expression,
     one_of,
     plain_topic,
     unshared_filter,
@@ -18,6 +19,9 @@ from gateway.settings.when_full import OF_ONE_QUEUE, WhenFull
 
 LARGEST_MESSAGE = 268_435_455
 """Bytes of the largest packet that MQTT knows."""
+
+HIGH, NORMAL, LOW = "high", "normal", "low"
+"""The priorities, as the value of an expression."""
 
 ENDINGS = ("#tmp", "#ephemeral")
 """Suffixes of the name of a temporary channel, as in NSQ and LMQ."""
@@ -115,6 +119,13 @@ class ChannelSettings:
         size(0, LARGEST_MESSAGE),
         "bytes of a payload; larger ones are ignored",
         LARGEST_MESSAGE,
+    )
+
+    priority: str | None = key(
+        expression,
+        "[expression](where.md) whose value is `'high'`, `'normal'` or `'low'`, such as "
+        "`$user.priority`; higher ones are delivered first",
+        None,
     )
 
     def mistakes(self, given: frozenset[str]) -> Iterator[Mistake]:  # noqa: ARG002 - a shape

@@ -407,6 +407,9 @@ CHANNELS = (
         {
             "consumers": "Consumers, connected or not.",
             "depth": "Messages that wait for a consumer.",
+            "depth_high": "Of these, with high priority.",
+            "depth_normal": "Of these, with normal priority.",
+            "depth_low": "Of these, with low priority.",
             "bytes": "Bytes of messages that wait.",
             "put_aside": "Waiting messages that are paused, or that no consumer may read.",
             "in_flight": "Messages that consumers have and did not acknowledge.",
@@ -430,6 +433,7 @@ CHANNELS = (
             "dropped": "Messages dropped: channel full, last attempt, or emptied.",
             "expired": "Messages that expired while they waited.",
             "filtered": "Messages that no consumer's filter let through.",
+            "bad_priority": "Messages whose priority is no level.",
             "outside_size": "Messages smaller or larger than the channel takes.",
             "too_large": "Messages above the Maximum Packet Size of every connected consumer.",
         },

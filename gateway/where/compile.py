@@ -102,6 +102,14 @@ def compile_where(text: str, *, identity: bool = True) -> Where:
     return complete(compile_in_pieces(text, identity=identity))
 
 
+def compile_value(text: str) -> Reader:
+    """Return what reads an expression's value from a message; raise WhereError for an invalid text.
+
+    For expressions of the configuration: their work is not bounded.
+    """
+    return COMPILER.value(fold(complete(parse_in_pieces(text)), constant_value))
+
+
 def compile_in_pieces(text: str, *, identity: bool = True) -> Pieces[Where]:
     """Do the same, a LONG text in pieces: the longest take some 3 ms in each."""
     long = len(text) >= LONG

@@ -19,6 +19,7 @@ from gateway.settings.broker import BrokerSettings
 from gateway.settings.channel import ChannelSettings
 from gateway.settings.when_full import WhenFull
 from tests.support.broker.broker_harness import Harness
+from tests.support.broker.channel_harness import consumer, durable, got
 from tests.support.broker.durable_broker import DurableHarness
 
 
@@ -179,6 +180,21 @@ def test_figures_are_shown_while_the_channel_is_there(harness: DurableHarness) -
     assert desk.shown() == none
 
 
+def test_the_depth_of_each_level_is_shown() -> None:
+    harness = durable(priority="payload.level")
+    for level in (b"high", b"low", b"low", b"urgent"):
+        harness.publish("t/a", b'{"level": "%s"}' % level, 1)
+    desk = Desk(harness)
+    shown = desk.shown()
+    names = ("depth", "depth_high", "depth_normal", "depth_low", "bad_priority")
+    assert [shown[f"channels/jobs/{each}"] for each in names] == [4, 1, 1, 2, 1]
+    assert shown["channels/jobs/bytes"] > 400
+    worker = consumer(harness, "worker", receive_maximum=1)
+    assert got(worker, acknowledge=False) == '{"level": "high"}'
+    code = desk.ask("jobs/requeue", "worker", payload=b"60")
+    assert (code, desk.shown()["channels/jobs/depth_high"]) == (ReasonCode.SUCCESS, 1)
+
+
 def test_a_channel_is_created_changed_and_deleted(harness: DurableHarness) -> None:
     desk = Desk(harness)
     worker = harness.connect("worker")
@@ -214,6 +230,11 @@ def test_a_channel_is_created_changed_and_deleted(harness: DurableHarness) -> No
         ("mail", b"{", "JSON: "),
         ("mail", b'{"filter": "a", "max_attempt": 3}', "did you mean max_attempts?"),
         ("mail", b'{"filter": "a/#", "dead_letter_topic": "a/b"}', "not the channel's own"),
+        (
+            "mail",
+            b'{"filter": "a", "priority": "payload >"}',
+            "priority = 'payload >' is not allowed",
+        ),
         ("ma il", b"a", "name = 'ma il' is not allowed"),
         ("made", b"other", "there is one with the filter made/#"),
         ("made", b'{"filter": "made/#", "temporary": true}', "it has messages"),

@@ -21,9 +21,12 @@ filter = "live/#"
 """
 
 
-def publish(gateway: GatewayProcess, topic: str, payload: str) -> None:
+ORDER = ["2high", "4high", "1urgent", "5normal", "0low", "3low"]
+
+
+def publish(gateway: GatewayProcess, topic: str, payload: str, *more: str) -> None:
     command = ["mosquitto_pub", "-p", str(gateway.port), "-q", "1", "-t", topic, "-m", payload]
-    subprocess.run(command, check=True, timeout=20)
+    subprocess.run([*command, *more], check=True, timeout=20)
 
 
 def consume(gateway: GatewayProcess, topic_filter: str, count: int) -> list[str]:
@@ -137,6 +140,37 @@ def test_a_channel_is_created_while_it_runs_and_is_there_after_a_kill(
         gateway.kill()
         gateway.start()
         assert json.loads(tidegate("channel", "list", "--json", *url).stdout) == {}
+    finally:
+        gateway.kill()
+
+
+@pytest.mark.uncovered
+def test_a_channel_has_priorities_over_a_kill(tmp_path: Path, tidegate: Command) -> None:
+    gateway = GatewayProcess(tmp_path, "")
+    gateway.start()
+    try:
+        url = ("--url", f"mqtt://127.0.0.1:{gateway.port}")
+        create = ("channel", "create", "jobs", "--filter", "jobs/#")
+        wrong = tidegate(*create, "--set", "priority=$user. = 1", *url)
+        assert "priority = '$user. = 1' is not allowed" in wrong.stderr
+        keys = ("--set", "priority=$user.priority", "--set", "memory_messages=1")
+        done = tidegate(*create, *keys, *url)
+        assert done.stdout == "channel jobs: create\n", done.stderr
+        for number, level in enumerate(("low", "urgent", "high", "low", "high", "normal")):
+            property_ = ("-D", "publish", "user-property", "priority", level)
+            publish(gateway, "jobs/x", f"{number}{level}", "-V", "5", *property_)
+
+        def is_listed() -> bool:  # figures are published each second
+            return "6 (2 high, 2 low)" in tidegate("channel", "list", *url).stdout
+
+        until(is_listed, "the messages wait", gateway.log)
+        gateway.kill()
+        gateway.start()
+        url = ("--url", f"mqtt://127.0.0.1:{gateway.port}")
+        until(is_listed, "they wait after the kill", gateway.log)
+        shown = json.loads(tidegate("channel", "peek", "jobs", "--json", *url).stdout)
+        assert [each["payload"] for each in shown] == ORDER
+        assert consume(gateway, "$queue/jobs", 6) == ORDER
     finally:
         gateway.kill()
 

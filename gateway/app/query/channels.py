@@ -1,6 +1,6 @@
 """Queries about the messages of channels: `channel/peek`, `channel/consumers`, and their moves."""
 
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from gateway.app.control import Control
@@ -39,7 +39,8 @@ class ChannelQueries:
         channel = self._named(request, "channel")
         offset, limit = request.window
         found: list[tuple[Span, int, int]] = []
-        for offer in islice(channel.waiting.offers(), offset + limit + 1):
+        offers = chain.from_iterable(each.waiting.offers() for each in channel.every_level)
+        for offer in islice(offers, offset + limit + 1):
             span = offer.span
             found += [(span, number, offer.attempts) for number in _numbers(span)]
             if len(found) > offset + limit:
@@ -80,8 +81,9 @@ class ChannelQueries:
             await request.breathe()
             target = move_next(source, find, self._core.turn.now().monotonic)
             if target is None:
-                source.page_in()
-                if not (waits and source.queue.messages):
+                for each in source.every_level:
+                    each.page_in()
+                if not (waits and any(each.queue.messages for each in source.every_level)):
                     break
                 waits = False  # the rest is read from disk, or the target is full
                 await request.sleep(READING_SECONDS)

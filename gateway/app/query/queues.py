@@ -138,7 +138,7 @@ class QueueQueries:
                 "state": "paused" if channel.waiting.paused else "open",
                 "depth": channel.depth,
                 "inflight": channel.in_flight,
-                "bytes": channel.queue.bytes,
+                "bytes": channel.bytes,
                 "oldest_seconds": round(channel.oldest(now), 1) if waits else None,
             }
         return {

@@ -31,10 +31,12 @@ cdef class Channel(Session):
     cdef readonly Consumers consumers
     cdef readonly Deliveries deliveries
     cdef readonly ChannelFigures figures
+    cdef readonly object level
+    cdef public object levels
     cdef readonly object settings
     cdef readonly Waiting waiting
 
-    @cython.locals(run_length=Py_ssize_t, queued=bint, span=Span)
+    @cython.locals(run_length=Py_ssize_t, queued=bint, span=Span, channel=Channel)
     cpdef accept(
         self, Publication publication, Py_ssize_t first, Py_ssize_t count, int qos, bint retain=*,
         tuple subscription_identifiers=*, double now=*, bint reserved=*, str topic_filter=*,
@@ -42,8 +44,10 @@ cdef class Channel(Session):
     @cython.locals(given=Py_ssize_t, rest=Span, before=Py_ssize_t)
     cdef bint _accept_span(self, Span span, double now, bint reserved) except -1
     cdef bint _goes_at_once(self, Span span, double now, bint reserved) except -1
-    @cython.locals(run_length=Py_ssize_t)
+    @cython.locals(run_length=Py_ssize_t, channel=Channel)
     cpdef Py_ssize_t capacity(
         self, Publication publication, Py_ssize_t first, Py_ssize_t most, int qos) except -1
-    @cython.locals(left=Py_ssize_t)
+    @cython.locals(each=Channel)
     cpdef pump(self, double now)
+    @cython.locals(left=Py_ssize_t)
+    cpdef dispatch(self, double now)

@@ -10,6 +10,8 @@ from gateway.broker.channels.dead_letters import DeadLetters
 from gateway.broker.channels.deliveries import Deliveries, Delivery
 from gateway.broker.channels.dispatcher import Dispatcher
 from gateway.broker.channels.figures import ChannelFigures
+from gateway.broker.channels.levels import Level, Levels
+from gateway.broker.channels.stamps import LEVEL_BITS
 from gateway.broker.channels.waiting import EarlierRun, Offer, Waiting
 from gateway.broker.deadlines import Deadlines
 from gateway.broker.instant import Instant
@@ -20,7 +22,7 @@ from gateway.mqtt.delivery_policy import DeliveryPolicy
 from gateway.mqtt.publication import Publication
 from gateway.routing.router import Router
 from gateway.session import continuation
-from gateway.session.journal import NO_JOURNAL
+from gateway.session.journal import NO_JOURNAL, Journal
 from gateway.session.limits import SessionLimits
 from gateway.session.queue import overflow
 from gateway.session.queue.memory import QueueMemory
@@ -83,6 +85,9 @@ class Channel(Session):
 
     Like any session it has a queue, with its head in memory and the rest on disk, and a journal
     that restores it after a restart. Unacknowledged messages stay in the journal.
+
+    With priorities there is one for each of the `levels`, with the same figures. That of NORMAL is
+    the channel; it passes messages of the other levels on.
     """
 
     __slots__ = (
@@ -93,6 +98,8 @@ class Channel(Session):
         "consumers",
         "deliveries",
         "figures",
+        "level",
+        "levels",
         "settings",
         "waiting",
     )
@@ -107,14 +114,18 @@ class Channel(Session):
         traffic: Traffic,
         publish: Publish,
         randrange: Callable[[int], int],
+        level: Level = Level.NORMAL,
+        figures: ChannelFigures | None = None,
     ) -> None:
         limits = _limits(settings, memory)
-        name = f"{PREFIX}{settings.share_name}/{settings.topic_filter}"
+        name = f"{PREFIX}{settings.share_name}{level.suffix}/{settings.topic_filter}"
         super().__init__(name, counters, limits, traffic)
+        self.level = level
+        self.levels: Levels | None = None
         self.queue.head_messages = settings.memory_messages
         self.settings = settings
         self._sizes = MessageSizes(settings.minimum_message_size, settings.maximum_message_size)
-        self.figures = figures = ChannelFigures()
+        self.figures = figures = figures or ChannelFigures()
         self.alarm = Alarm(deadlines, self.check_deadlines)
         self.waiting = waiting = Waiting(self.queue, settings.memory_messages)
         self.deliveries = deliveries = Deliveries(
@@ -158,35 +169,60 @@ class Channel(Session):
         self.go_on()
 
     @property
+    def every_level(self) -> "tuple[Channel, ...]":
+        """The channels of all levels, the highest first; only itself without priorities."""
+        return (self,) if self.levels is None else self.levels.channels
+
+    @property
     def depth(self) -> int:
         """How many messages wait for a consumer."""
-        return len(self.waiting)
+        return sum([len(each.waiting) for each in self.every_level])
+
+    @property
+    def bytes(self) -> int:
+        """The bytes of these messages."""
+        return sum([each.queue.bytes for each in self.every_level])
+
+    @property
+    def put_aside(self) -> int:
+        """How many of them are set aside."""
+        return sum([each.waiting.returned.held_messages for each in self.every_level])
 
     @property
     def in_flight(self) -> int:
         """How many messages consumers have and did not acknowledge."""
-        return self.deliveries.messages
+        return sum([each.deliveries.messages for each in self.every_level])
 
     @property
     def attempts(self) -> int:
         """The highest number of attempts among the messages that are in flight or were returned."""
-        given = (*self.deliveries, *self.waiting.returned)
-        return max((each.attempts for each in given), default=0)
+        given = [one.attempts for each in self.every_level for one in each.deliveries]
+        given += [one.attempts for each in self.every_level for one in each.waiting.returned]
+        return max(given, default=0)
 
     def oldest(self, now: float) -> float:
         """Return how many seconds the oldest message in memory has waited or been in flight."""
-        spans = [each.source for each in self.deliveries]
-        spans += [each.span for each in self.waiting.returned]
-        first = self.queue.first()
-        if first is not None:
-            spans.append(first)
+        spans = []
+        for one in self.every_level:
+            spans += [each.source for each in one.deliveries]
+            spans += [each.span for each in one.waiting.returned]
+            first = one.queue.first()
+            if first is not None:
+                spans.append(first)
         return max((now - span.publication.arrived for span in spans), default=0.0)
 
     @property
     def comes_soon(self) -> bool:
         """Whether a consumer gets a new message at once, so that it may never need the disk."""
         waiting = self.waiting
-        return not waiting.paused and not len(waiting.returned) and self.consumers.have_capacity
+        if waiting.paused or len(waiting.returned) or not self.consumers.have_capacity:
+            return False
+        return self.levels is None or not self.levels.block(self.level)
+
+    def persist_in(self, journal: Journal) -> None:
+        """Store all changes in this journal from now on, and the queue's tail."""
+        super().persist_in(journal)
+        journal.number_from(self.level << LEVEL_BITS)
 
     def restore(self, stored: RestoredSession) -> None:
         """Restore the messages of an earlier run."""
@@ -212,13 +248,15 @@ class Channel(Session):
     ) -> None:
         """Give consumers as much as they have capacity for, and queue the rest."""
         qos = min(qos, 1)
-        queued = False
+        queued, channel, levels = False, self, self.levels
         while count:
             run_length = self._sizes.fitting(publication, first, count)
             if run_length > 0:
+                if levels is not None:
+                    channel, run_length = levels.of(publication, first, run_length, self.figures)
                 span = Span(publication, first, run_length, qos, retain, subscription_identifiers)
                 self.figures.received += run_length
-                queued = self._accept_span(span, now, reserved) or queued
+                queued = channel._accept_span(span, now, reserved) or queued  # noqa: SLF001 - itself, or its level
             else:
                 run_length = -run_length
                 self.figures.outside_size += run_length
@@ -250,20 +288,32 @@ class Channel(Session):
             self.waiting.passes()
             and self.consumers.accept_any()
             and not span.publication.expired(now)
+            and (self.levels is None or not self.levels.block(self.level))
             and (self.journal is NO_JOURNAL or (reserved and overflow.must_hold(self, span.qos)))
         )
 
     def capacity(self, publication: Publication, first: int, most: int, qos: int) -> int:
         """Return how many messages will surely be stored, or have a size that is ignored."""
         run_length = self._sizes.fitting(publication, first, most)
-        return (
-            Session.capacity(self, publication, first, run_length, qos)
-            if run_length > 0
-            else -run_length
-        )
+        if run_length < 0:
+            return -run_length
+        channel = self
+        if self.levels is not None:
+            channel, run_length = self.levels.of(publication, first, run_length, None)
+        return Session.capacity(channel, publication, first, run_length, qos)
 
     def pump(self, now: float) -> None:
-        """Give consumers what they have capacity for, in order of arrival."""
+        """Give consumers what they have capacity for, in order of arrival within a level."""
+        if self.levels is None:
+            self.dispatch(now)
+            return
+        for each in self.levels.channels:
+            each.dispatch(now)
+            if each.waiting.has_next:
+                break
+
+    def dispatch(self, now: float) -> None:
+        """Give consumers what they have capacity for, of this level."""
         self.figures.note_latencies(now)
         left = _AT_ONCE
         while left and self._dispatcher.dispatch_next(now):
@@ -281,6 +331,8 @@ class Channel(Session):
         expired = sum(span.count for span in removed) + self._dispatcher.expire_first(now)
         if expired:
             self.page_in()
+            if self.levels is not None:
+                self.alarm.set(0.0)  # what had to wait for these
         return expired
 
     def offer_again(self) -> None:
@@ -337,7 +389,7 @@ class Channel(Session):
 
     def discard(self) -> None:
         """Forget everything that waits or is in flight; the journal is closed, or there is none."""
-        self.figures.dropped += self.depth + self.in_flight
+        self.figures.dropped += len(self.waiting) + self.deliveries.messages
         self.waiting.returned.clear()
         self.waiting.earlier = EarlierRun()
         self.deliveries.clear()

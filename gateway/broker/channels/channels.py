@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from difflib import SequenceMatcher
+from itertools import chain
 from typing import TYPE_CHECKING, cast
 
 from gateway.access.rule import covers, overlaps
@@ -35,6 +36,18 @@ MAXIMUM_PAUSED_FILTERS = 100
 """Topic filters that may be paused; each is compared with every message."""
 
 
+class EveryLevel:
+    """All queues of channels: those of levels, too."""
+
+    __slots__ = ("_channels",)
+
+    def __init__(self, channels: "Channels") -> None:
+        self._channels = channels
+
+    def __iter__(self) -> "Iterator[Channel]":
+        return chain.from_iterable(each.every_level for each in self._channels)
+
+
 class Channels:
     """The channels by their consumers' topic filter, `$share/<name>/<filter>`.
 
@@ -58,6 +71,7 @@ class Channels:
         "_store",
         "_temporary",
         "_when_full",
+        "every_level",
         "paused_filters",
         "refused",
     )
@@ -65,7 +79,7 @@ class Channels:
     def __init__(
         self,
         settings: BrokerSettings,
-        make: "Callable[[ChannelSettings], Channel]",
+        make: "Callable[..., Channel]",
         router: Router,
         deadlines: Deadlines,
         shares: Shares,
@@ -85,6 +99,7 @@ class Channels:
         self._created: dict[str, ChannelSettings] = {}  # by name
         self._ending: dict[Channel, None] = {}  # temporary ones
         self._makers: dict[Channel, str] = {}  # clients to whose share the unconfigured ones count
+        self.every_level = EveryLevel(self)
         self.paused_filters: dict[str, None] = {}
         self.refused = 0
         router.on_add.append(self._on_subscribed)
@@ -113,17 +128,39 @@ class Channels:
             now, before = named.get(topic_filter), channel.settings
             if now is None:
                 if not before.in_memory:
-                    channel.change(self._of_consumers(before.share_name, before.topic_filter))
+                    self._change(
+                        channel, self._of_consumers(before.share_name, before.topic_filter)
+                    )
                 continue
             if channel in self._makers:
                 self._shares.channels.remove(self._makers.pop(channel))
             if now.in_memory == before.in_memory:
-                channel.change(now)
+                self._change(channel, now)
             else:
                 self.delete(channel)
         for topic_filter, now in named.items():
             if topic_filter not in self._by_filter:
                 self._begin_among_consumers(now)
+
+    def _change(self, channel: "Channel", settings: ChannelSettings) -> None:
+        for each in channel.every_level:
+            each.change(settings)
+        self._set_levels(channel)
+
+    def _set_levels(self, channel: "Channel", *, restored: bool = False) -> None:
+        """Give a channel levels, for good, if it has priorities or `restored` messages of some."""
+        settings = channel.settings
+        if channel.levels is None:
+            if settings.priority is None and not restored:
+                return
+            from gateway.broker.channels.levels import add_levels  # in memory where it is used
+
+            made = add_levels(channel, lambda level: self._make(settings, level, channel.figures))
+            if channel.persistent:
+                for each in made:
+                    self._persist(each)
+        if channel.levels is not None:
+            channel.levels.read_by(settings.priority)
 
     def in_the_way(self, settings: BrokerSettings) -> "list[Channel]":
         """Return the channels that these settings make durable or temporary: they lose messages."""
@@ -164,7 +201,7 @@ class Channels:
 
     def start(self) -> None:
         """Make channels durable that are configured so and were not restored."""
-        for channel in self:
+        for channel in self.every_level:
             if not channel.settings.in_memory and not channel.persistent:
                 self._persist(channel)
 
@@ -241,6 +278,7 @@ class Channels:
     def restore(self, stored: RestoredSession) -> None:
         """Restore a channel of an earlier run, even if it is no longer configured."""
         name, _, topic_filter = stored.client_id.removeprefix(PREFIX).partition("/")
+        name, _, level = name.partition("#")
         shared_filter = f"{SHARED_PREFIX}{name}/{topic_filter}"
         if shared_filter in self._temporary:  # it was durable before
             stored.journal.close([each.span for each in stored.spans])
@@ -248,26 +286,32 @@ class Channels:
         channel = self._by_filter.get(shared_filter)
         if channel is None:
             channel = self._begin(self._of_consumers(name, topic_filter))
-        channel.restore(stored)
+        if level:
+            self._set_levels(channel, restored=True)
+        for each in channel.every_level:
+            if each.client_id == stored.client_id:
+                each.restore(stored)
 
     def rules_changed(self) -> None:
         """Offer messages again that nobody could read: access rules have changed."""
-        for channel in self:
+        for channel in self.every_level:
             channel.offer_again()
 
     def connected(self, session: Session) -> None:
         """Offer messages again that nobody could read: a consumer has another connection."""
         for channel in [each for each in self if each in session.consumes]:
-            channel.offer_again()
+            _offer_again(channel)
 
     def pause(self, channel: "Channel") -> None:
         """Dispatch nothing until `resume`; new messages are queued."""
-        channel.waiting.paused = True
+        for each in channel.every_level:
+            each.waiting.paused = True
 
     def resume(self, channel: "Channel") -> None:
         """Dispatch again, from the next turn on."""
-        channel.waiting.paused = False
-        channel.go_on()
+        for each in channel.every_level:
+            each.waiting.paused = False
+            each.go_on()
 
     def pause_filter(self, topic_filter: str) -> bool:
         """Dispatch no message of these topics, in any channel, until `resume_filter`.
@@ -285,32 +329,34 @@ class Channels:
         if topic_filter not in self.paused_filters:
             return False
         del self.paused_filters[topic_filter]
-        for channel in self:
+        for channel in self.every_level:
             channel.go_on()
         return True
 
     def empty(self, channel: "Channel") -> None:
         """Drop all messages that wait or are in flight."""
-        persistent = channel.persistent
-        if persistent:
-            channel.journal.close(channel.undelivered())
-        channel.discard()
-        if persistent:
-            self._persist(channel)
+        for each in channel.every_level:
+            persistent = each.persistent
+            if persistent:
+                each.journal.close(each.undelivered())
+            each.discard()
+            if persistent:
+                self._persist(each)
 
     def delete(self, channel: "Channel") -> None:
         """Delete a channel with its messages; a configured one exists again after a restart."""
-        if channel.persistent:
-            channel.journal.close(channel.undelivered())
-        channel.ended = True
-        channel.discard()
+        for each in channel.every_level:
+            if each.persistent:
+                each.journal.close(each.undelivered())
+            each.ended = True
+            each.discard()
+            each.alarm.stop()
         topic_filter = _shared_filter(channel.settings)
         del self._by_filter[topic_filter]
         self._ending.pop(channel, None)
         if channel in self._makers:
             self._shares.channels.remove(self._makers.pop(channel))
         self._router.detach(topic_filter)
-        channel.alarm.stop()
         for session in self._sessions.values():
             if channel in session.consumes:
                 session.consumes = tuple(each for each in session.consumes if each is not channel)
@@ -337,6 +383,7 @@ class Channels:
         channel.waiting.paused_filters = self.paused_filters
         if settings.in_memory:
             self._ending[channel] = None
+        self._set_levels(channel)
         return channel
 
     def _begin_among_consumers(self, settings: ChannelSettings) -> None:
@@ -346,9 +393,13 @@ class Channels:
             session = cast("Session", member.subscriber)
             session.consumes = (*session.consumes, channel)
         if not settings.in_memory:
-            self._persist(channel)
+            self._persist_all(channel)
         elif not len(channel.consumers):
             self.delete(channel)
+
+    def _persist_all(self, channel: "Channel") -> None:
+        for each in channel.every_level:
+            self._persist(each)
 
     def _persist(self, channel: "Channel") -> None:
         """Store the channel and its messages from now on."""
@@ -369,7 +420,7 @@ class Channels:
             return
         if channel not in session.consumes:
             session.consumes = (*session.consumes, channel)
-        channel.offer_again()  # also if the session had a part of the topics
+        _offer_again(channel)  # also if the session had a part of the topics
 
     def _begin_with_consumer(self, topic_filter: str, session: Session) -> "Channel | None":
         """Begin and return a channel with its first consumer, None if the filter is no channel."""
@@ -392,7 +443,7 @@ class Channels:
             shares.channels.add(session.client_id, session.holder)
             self._makers[channel] = session.client_id
         if not settings.in_memory:
-            self._persist(channel)
+            self._persist_all(channel)
         return channel
 
     def _of_consumers(
@@ -410,6 +461,11 @@ class Channels:
         for channel in list(self._ending):
             if not len(channel.consumers):
                 self.delete(channel)
+
+
+def _offer_again(channel: "Channel") -> None:
+    for each in channel.every_level:
+        each.offer_again()
 
 
 def _is_similar(one: str, other: str) -> bool:

@@ -10,7 +10,7 @@ cdef class Consumers:
     cdef object _choose
     cdef Deliveries _deliveries
     cdef bint _durable
-    cdef object _group
+    cdef readonly object group
     cdef bint _guarded
     cdef bint _in_turn
     cdef object _moves
@@ -18,6 +18,7 @@ cdef class Consumers:
     cdef Router _router
     cdef bint _sticky
     cdef Py_ssize_t _turn
+    cdef readonly list every_level
     cdef public list members
 
     cpdef bint accept_any(self) except -1

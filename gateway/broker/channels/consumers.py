@@ -95,7 +95,6 @@ class Consumers:
         "_choose",
         "_deliveries",
         "_durable",
-        "_group",
         "_guarded",
         "_in_turn",
         "_moves",
@@ -103,6 +102,8 @@ class Consumers:
         "_router",
         "_sticky",
         "_turn",
+        "every_level",
+        "group",
         "members",
     )
 
@@ -121,6 +122,7 @@ class Consumers:
         self._guarded = guarded
         self._randrange = randrange
         self._deliveries = deliveries
+        self.every_level = [deliveries]  # of all levels that share the consumers
         self._moves = Moves(deliveries)
         self._turn = -1  # index of the member that got the last message
         self.choose_by(choice)
@@ -139,7 +141,7 @@ class Consumers:
 
     def serve(self, group: Group) -> None:
         """Give messages to the members of this group, which may change."""
-        self._group = group
+        self.group = group
         self.members = group.members
 
     def __len__(self) -> int:
@@ -148,12 +150,13 @@ class Consumers:
     def windows(self) -> list[Window]:
         """Return what each consumer has in flight of all it gets, and how much that may be."""
         late = self._deliveries.late.values()
+        given = [each for level in self.every_level for each in level]
         return [
             Window(
                 session.client_id,
                 session.connection is not None,
                 member.topic_filter,
-                sum(each.remaining for each in self._deliveries if each.consumer is session),
+                sum(each.remaining for each in given if each.consumer is session),
                 sum(each.remaining for each in late if each.consumer is session),
                 len(session.inflight),
                 session.inflight.limit,
@@ -176,7 +179,7 @@ class Consumers:
 
     def ask(self) -> bool:
         """Return whether a consumer may refuse a message."""
-        return self._guarded or self._group.conditional > 0 or self._router.restricts
+        return self._guarded or self.group.conditional > 0 or self._router.restricts
 
     def share(self, count: int) -> int:
         """Return how many of `count` adjacent messages go to one consumer.

@@ -37,7 +37,7 @@ cdef class Deliveries:
     cdef public double timeout
     cdef bint _unnoted
     cdef public bint has_dead_letters
-    cdef readonly dict late
+    cdef public dict late
 
     @cython.locals(due=double, delivery=Delivery)
     cpdef Delivery begin(

@@ -93,7 +93,8 @@ class Deliveries:
     `stays` says that nobody else can have them, their consumer keeps them; that counts as an
     attempt if the channel `has_dead_letters`. `channel` has the journal; the `alarm` is set for
     `check_deadlines`. `late` has timed-out deliveries that still occupy their consumers' windows:
-    their acknowledgement counts, too, while the message is among the `returned` ones.
+    their acknowledgement counts, too, while the message is among the `returned` ones. All levels of
+    a channel share them.
     """
 
     __slots__ = (

@@ -5,6 +5,7 @@ cdef class ChannelFigures:
     cdef object _latencies
     cdef list _unmeasured
     cdef public long long acknowledged
+    cdef public long long bad_priority
     cdef public long long dead_lettered
     cdef public long long delivered
     cdef public long long dropped

@@ -13,6 +13,7 @@ class ChannelFigures:
         "_latencies",
         "_unmeasured",
         "acknowledged",
+        "bad_priority",
         "dead_lettered",
         "delivered",
         "dropped",
@@ -40,6 +41,7 @@ class ChannelFigures:
         self.expired = 0
         self.filtered = 0  # no consumer's `$where` matched
         self.too_large = 0  # above the Maximum Packet Size of all consumers
+        self.bad_priority = 0  # their priority is no level
         self.outside_size = 0  # smaller or larger than the channel accepts
         self._unmeasured: list[
             tuple[float, int]

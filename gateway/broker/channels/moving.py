@@ -28,9 +28,9 @@ def move_next(source: "Channel", find: Find, now: float) -> "Channel | None":
     that `find` knows no place for goes to the end of its own channel. The target has it on disk
     before the source forgets it.
     """
-    waiting = source.waiting
-    offer = waiting.any()
-    if offer is None:
+    found = ((each, each.waiting.any()) for each in source.every_level)
+    level, offer = next(((each, offer) for each, offer in found if offer is not None), (None, None))
+    if level is None or offer is None:
         return None
     span = offer.span
     message = span.publication.new_message(span.first)
@@ -38,9 +38,9 @@ def move_next(source: "Channel", find: Find, now: float) -> "Channel | None":
     publication = publication_of(message)
     if not target.capacity(publication, 0, 1, span.qos):
         return None
-    span = waiting.remove(offer)
+    span = level.waiting.remove(offer)
     target.accept(publication, 0, 1, span.qos, span.retain, (), now)
-    source.journal.done(span, span.first, 1)
+    level.journal.done(span, span.first, 1)
     return target
 
 

@@ -7,12 +7,13 @@ from gateway.session.span cimport Span
 
 cdef long long _BITS
 cdef long long _SERIAL
+cdef long long _TO_SERIAL
 cdef long long _UNSTORED
 cdef bytes _ID
 cdef bytes _QUEUED_AT
 cdef bytes _ATTEMPT
 
-@cython.locals(publication=Publication, time="long long")
+@cython.locals(publication=Publication, time="long long", serial="long long")
 cpdef long long message_id(Span span, Py_ssize_t number) except -1
 
 @cython.locals(publication=Publication, first=Py_ssize_t, count=Py_ssize_t, attempts=bytes,

@@ -24,8 +24,12 @@ ID_DIGITS = 16
 SERIAL_BITS = 20
 """Bits of an identifier beside the time, whose highest says that a message is not stored."""
 
+LEVEL_BITS = 60
+"""Bits of a sequence number below its level (`levels.Level`)."""
+
 _BITS = SERIAL_BITS  # compiled, C names
 _SERIAL = (1 << SERIAL_BITS - 1) - 1
+_TO_SERIAL = LEVEL_BITS - 17
 _UNSTORED = 1 << SERIAL_BITS - 1
 _ID = b"\x26" + write_string(ID) + b"\0\x10"
 _QUEUED_AT = b"\x26" + write_string(QUEUED_AT)
@@ -43,7 +47,9 @@ def message_id(span: Span, number: int) -> int:
     time = publication.received_at or 0
     row = span.row
     if row is not None:
-        return time << _BITS | (row.base + number) & _SERIAL
+        serial = row.base + number
+        # the level above the lowest 17 bits: each level has numbers of its own
+        return time << _BITS | (serial ^ serial >> _TO_SERIAL) & _SERIAL
     if not publication.serial:
         publication.serial = next(_serials)
     return time << _BITS | _UNSTORED | (publication.serial + number) & _SERIAL

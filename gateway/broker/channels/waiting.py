@@ -174,6 +174,11 @@ class Waiting:
         """Return whether a new message would be next, whatever its topic."""
         return not (self.queue.messages or self.paused or self.paused_filters or len(self.returned))
 
+    @property
+    def has_next(self) -> bool:
+        """Whether a message is next, or is being read from disk."""
+        return not self.paused and (self.queue.messages > 0 or self.returned.first() is not None)
+
     def spans(self) -> list[Span]:
         """Return all that is in memory."""
         return [*(each.span for each in self.returned), *self.queue]

@@ -318,6 +318,10 @@ class SessionJournal:
         """Return the batch of the last change, which is due now."""
         return 0 if span.row is None else self._store.pending.commit_number()
 
+    def number_from(self, base: int) -> None:
+        """Begin the sequence numbers above this one, unless they are there already."""
+        self._last_sequence = max(self._last_sequence, base)
+
     def serve(self, queue: PagedQueue) -> None:
         """Report to this queue what is on disk."""
         self.queue = queue
