@@ -85,6 +85,33 @@ def test_rules_of_the_configuration_find_the_level(expression: str) -> None:
     assert channel_of(harness).figures.bad_priority == 0
 
 
+def test_messages_of_one_read_go_to_their_levels_in_runs() -> None:
+    harness = durable(
+        priority="CASE WHEN TOPIC_MATCHES('t/+/high') THEN 'high' WHEN payload < 3 THEN 5 END"
+    )
+    client = harness.connect("publisher")
+    topics = ("t/a", "t/b", "t/a/high", "t/b/high", "t/b/high", "t/a", "t/a")
+    client.send(*(Publish(each, b"%d" % n, 1, packet_id=n + 1) for n, each in enumerate(topics)))
+    assert channel_of(harness).figures.bad_priority == 2
+    assert got(consumer(harness, "c")) == "2340156"
+
+
+def test_a_lower_level_goes_on_when_what_was_before_it_has_expired() -> None:
+    harness = durable(priority=BY_PROPERTY, choice=Choice.STICKY)
+    workers = [consumer(harness, name, receive_maximum=1) for name in ("a", "b")]
+    properties = Properties(message_expiry_interval=5, user_properties=(("priority", "high"),))
+    for payload in (b"1", b"2"):  # the second waits for the consumer of its topic
+        harness.connect("publisher").send(Publish("t/1", payload, 1, False, False, 1, properties))
+    for number in range(8):
+        harness.publish(f"t/{number}", b"0", 1)
+    assert sorted(got(each, acknowledge=False) for each in workers) == ["", "1"]
+    harness.now += 5.0
+    assert channel_of(harness).every_level[0].drop_expired(harness.now) == 1
+    harness.pass_time(0)
+    idle = "".join(got(each, acknowledge=False) for each in workers)
+    assert (idle, channel_of(harness).in_flight) == ("0", 2)
+
+
 def test_a_lower_level_waits_although_a_consumer_has_capacity() -> None:
     """The higher message waits for its own consumer, or for the disk; it is not overtaken."""
     harness = durable(priority=BY_PROPERTY, memory_messages=1)
