@@ -2,8 +2,9 @@
 
 import os
 import struct
-from os import SEEK_END, lseek, pread, readlink
+from os import SEEK_END, lseek, pread, readlink, stat
 from pathlib import Path
+from time import time
 
 from gateway.clock import Clock
 from gateway.salvage.wal import HEADER_BYTES, frame_bytes, page_numbers
@@ -19,6 +20,10 @@ _Index = tuple[int, int, int]
 """These three."""
 
 _UNKNOWN: _Index = (0, 0, 0)
+
+RECENT = 4.0
+"""Seconds for which a change of the folder may be followed by another with the same time: the
+coarsest time of a folder (FAT) has two."""
 
 _ZEROS = bytes(HEADER_BYTES)
 
@@ -46,6 +51,8 @@ class OwnFiles:
             raise FileNotFoundError(path)
         links = [f"/proc/self/fd/{each}" for each in self._descriptors if each >= 0]
         self._names = [(link, _name(link)) for link in links]
+        self._folder = str(path.parent)
+        self._entries = _UNKNOWN  # the folder and its time, when all names were right
         found = _stat(path)
         self._bytes = 0 if found is None else found.st_size
         self._log_bytes = 0
@@ -53,14 +60,19 @@ class OwnFiles:
     def are_unchanged(self) -> bool:
         """Return whether nothing was deleted, renamed, or truncated since the last call.
 
-        It takes a few system calls without an object for each result, for each commit. After False,
-        `fault` may still find everything in order: SQLite itself truncates its files at times. A
-        file system mounted over the folder is not detected.
+        It takes a few system calls, for each commit. After False, `fault` may still find everything
+        in order: SQLite itself truncates its files at times. A file system mounted over the folder
+        is not detected.
         """
         try:
-            for link, name in self._names:
-                if readlink(link) != name:  # noqa: PTH115 - a fifth of the time, for each commit
-                    return False
+            # one call instead of three slower ones: a deleted or renamed entry sets the time
+            found = stat(self._folder)  # noqa: PTH116 - a third of the time, for each commit
+            entries = found.st_dev, found.st_ino, found.st_ctime_ns
+            if entries != self._entries:
+                for link, name in self._names:
+                    if readlink(link) != name:  # noqa: PTH115 - likewise
+                        return False
+                self._entries = entries if abs(time() - found.st_ctime) > RECENT else _UNKNOWN
         except OSError:
             return False
         return self.are_whole()

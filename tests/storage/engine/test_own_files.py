@@ -1,14 +1,18 @@
 """Looks at the files of an open database leave SQLite's locks on them alone."""
 
 import os
+import shutil
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from gateway.clock import Clock
 from gateway.salvage.form import PAGE_BYTES
+from gateway.storage.engine import own_files
 from gateway.storage.engine.database import FILE_NAME, open_database
 from gateway.storage.engine.own_files import OwnFiles
 
@@ -85,3 +89,63 @@ async def test_files_that_are_gone_are_not_truncated(tmp_path: Path, size: int |
     )
     assert not files.is_truncated
     await database.close()
+
+
+def restore(path: Path) -> None:
+    """Replace the file as a restore of a copy does, which sets the folder's time, too."""
+    times = path.parent.stat()
+    copy = path.with_name("copy")
+    copy.write_bytes(path.read_bytes())
+    copy.replace(path)
+    os.utime(path.parent, ns=(times.st_atime_ns, times.st_mtime_ns))
+
+
+def await_another_time(folder: Path) -> None:
+    """Return when the file system gives a change another time than the folder's."""
+    while folder.parent.stat().st_ctime_ns <= folder.stat().st_ctime_ns:
+        (folder.parent / "change").touch()
+        (folder.parent / "change").unlink()
+
+
+CHANGES: dict[str, Callable[[Path], object]] = {
+    "delete": Path.unlink,
+    "rename": lambda path: path.rename(path.with_name("elsewhere")),
+    "restore": restore,
+    "rename the folder": lambda path: path.parent.rename(path.parent.with_name("elsewhere")),
+    "replace the folder": lambda path: shutil.copytree(
+        path.parent.rename(path.parent.with_name("elsewhere")), path.parent
+    ),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+@pytest.mark.parametrize("old", [False, True])
+async def test_a_check_of_each_commit_finds_a_lost_file(
+    change: Callable[[Path], object],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    old: bool,
+) -> None:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    database = await open_database(folder, Clock())
+    files = OwnFiles(database.path, PAGE_BYTES)
+    database.when_closed.append(files.close)
+    await database.writer.script("CREATE TABLE filler (x)")
+    if old:  # the last change of the folder is long ago: its time alone is compared
+        await_another_time(folder)
+        monkeypatch.setattr(own_files, "time", lambda: time.time() + 2 * own_files.RECENT)
+    assert files.are_unchanged()
+    if old:
+        with monkeypatch.context() as patch:
+            patch.setattr(own_files, "readlink", forbidden)
+            assert files.are_unchanged()
+    change(database.path)
+    assert not files.are_unchanged()
+    assert "tidegate.db" in files.fault()
+    await database.close()
+
+
+def forbidden(_: str) -> str:
+    raise AssertionError
