@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 
 from gateway.session.restored import StoredSubscription
+from gateway.storage.engine.connection import Row
 from gateway.storage.engine.many_rows import joined
-from gateway.storage.engine.pending_batch import Add, AddRows, PendingBatch
+from gateway.storage.engine.pending_batch import Add, PendingBatch
 from gateway.storage.sessions import session_rows
 from gateway.storage.sessions.deferred_writes import DeferredWrites
 from gateway.storage.sessions.delivery_row import DeliveryRow
@@ -112,6 +113,7 @@ class SessionStore:
         add_rows = self.pending.writer.add_rows
         emptied = self._count(changed)
         self.messages.add_insertions(add, add_rows, messages)
+        plain: list[Row] = []
         for journal, changes in changed:
             if changes.subscriptions:
                 _write_subscriptions(add, journal, changes)
@@ -123,9 +125,10 @@ class SessionStore:
             if not emptied and (changes.begun or changes.progress):
                 _write_remaining(add, journal, changes)
             if changes.enqueued:
-                _write_deliveries(add, add_rows, journal, changes)
+                _write_deliveries(add, plain, journal, changes)
                 self._uncommitted[journal] = None
-        self._delete_done(add, changed, everything=emptied)
+        add_rows(session_rows.INSERT_PLAIN_DELIVERY, plain, 0)
+        self._delete_done(changed, everything=emptied)
         self.messages.add_deletions(add, everything=emptied)
 
     def _write_sessions(self) -> None:
@@ -158,19 +161,21 @@ class SessionStore:
         return before > 0 and not self._deliveries
 
     def _delete_done(
-        self, add: Add, changed: list[tuple[SessionJournal, Changes]], *, everything: bool
+        self, changed: list[tuple[SessionJournal, Changes]], *, everything: bool
     ) -> None:
         """Delete what was acknowledged, `everything` if nothing else is stored."""
+        writer = self.pending.writer
         ended, self._ended_with_deliveries = self._ended_with_deliveries, []
         if everything:
-            add(session_rows.DONE_ALL, ())  # much cheaper than row by row
+            writer.add(session_rows.DONE_ALL, ())  # much cheaper than row by row
             return
         for journal in ended:
-            add(session_rows.DELETE_DELIVERIES, (journal.number,))
+            writer.add(session_rows.DELETE_DELIVERIES, (journal.number,))
+        done: list[Row] = []
         for journal, changes in changed:
             if changes.gone:
-                for first, last in joined(changes.gone):
-                    add(session_rows.DONE, (journal.number, first, last))
+                done += [(journal.number, first, last) for first, last in joined(changes.gone)]
+        writer.add_rows(session_rows.DONE, done, 0)
 
 
 def _to_write(begun: Sequence[Changes]) -> set[int]:
@@ -246,9 +251,9 @@ def _write_remaining(add: Add, journal: SessionJournal, changes: Changes) -> Non
 
 
 def _write_deliveries(
-    add: Add, add_rows: AddRows, journal: SessionJournal, changes: Changes
+    add: Add, plain: list[Row], journal: SessionJournal, changes: Changes
 ) -> None:
-    plain: list[tuple[object, ...]] = []
+    """Write a session's new rows, or append them to the `plain` ones of all sessions."""
     number = journal.number
     for last, row in changes.enqueued.items():
         publication = row.publication
@@ -265,7 +270,6 @@ def _write_deliveries(
             # integers: sqlite3 searches an adapter for each bool
             retain, unshared = int(row.retain), int(not publication.shared)
             plain.append((number, last, publication.row, row.qos, retain, row.disk_bytes, unshared))
-    add_rows(session_rows.INSERT_PLAIN_DELIVERY, plain, 0)
 
 
 def _delivery_row(journal: SessionJournal, row: DeliveryRow) -> tuple[object, ...]:
