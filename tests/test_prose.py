@@ -47,7 +47,6 @@ EXEMPT = frozenset(
         "docs/understand/decisions/2026-11-29-tables-without-partitions.md",
         "docs/understand/decisions/README.md",
         "docs/use/channels.md",
-        "docs/use/configuration.md",
         "docs/use/pipeline.md",
     }
 )

@@ -53,8 +53,8 @@ class BridgeSettings:
     )
     silence: float = key(
         number(0, 1_000_000),
-        "how many times its usual interval the bridge may be silent before it is restarted and "
-        "the alarm is raised; 0: without limit",
+        "times its usual interval that the bridge may be silent before it is restarted and the "
+        "alarm is raised; 0: without limit",
         10.0,
     )
     map: ReadingMap = key(

@@ -55,7 +55,7 @@ class AccessSettings:
 
     operators: tuple[str, ...] = key(
         texts,
-        "user names that may publish to `$CONTROL/tidegate/#` and read the log [from "
+        "users who may publish to `$CONTROL/tidegate/#` and read the log [from "
         "anywhere](access.md#commands-and-the-log)",
         (),
     )

@@ -100,8 +100,7 @@ class RetainedExpiry:
     )
     maximum: int = key(
         seconds(1, NEVER),
-        "the Message Expiry Interval of a retained message that has none, or a longer one; what "
-        "subscribers are sent at once keeps its own",
+        "the Message Expiry Interval of a retained message that has none, or a longer one",
     )
 
 
@@ -121,8 +120,7 @@ class BrokerSettings:
     )
     topic_alias_maximum: int = key(
         whole_number(0, 65_535),
-        "topic aliases that a client may set on its connection, 0 for none; each stores a "
-        "topic name of up to 64 KiB",
+        "topic aliases that a client may set, 0 for none; each stores up to 64 KiB",
         16,
     )
     sys_interval: float = key(
@@ -143,13 +141,12 @@ class BrokerSettings:
     )
     topic_alias_soft_bytes: int = key(
         size(0, 1024**4),
-        "bytes of these for all clients; beyond, a client gets no further aliases",
+        "bytes of these for all clients; beyond, no further aliases are set",
         ALIAS_SOFT_BYTES,
     )
     topic_alias_hard_bytes: int = key(
         size(0, 1024**4),
-        "bytes of these for all clients, never exceeded: a client that would exceed them loses "
-        "its aliases",
+        "bytes of these for all clients; a client that would exceed them loses its aliases",
         ALIAS_HARD_BYTES,
     )
     receive_maximum: int = key(
@@ -165,28 +162,25 @@ class BrokerSettings:
     )
     maximum_session_expiry: int = key(
         seconds(0, NEVER),
-        "seconds that a session may outlive its connection, 4294967295 for ever; clients that "
-        "request more get it in CONNACK",
+        "seconds that a session may outlive its connection, 4294967295 for ever; CONNACK has it "
+        "if a client requests more",
         NEVER,
         shown="`4294967295`",
     )
     maximum_anonymous_session_expiry: int = key(
         seconds(0, NEVER),
-        "the same for clients without a user name that a password, a certificate or a method of "
-        "authentication proves; a day by default",
+        "the same for clients without a proven user name",
         86_400,
     )
     maximum_share: int = key(
         whole_number(1, 100),
-        "percent of what others leave free that one user, or the clients of one address "
-        "without a user name, may use of [sessions, subscriptions and other shared "
-        "limits](#shares); 100 for all of it",
+        "percent that one user, or one address without a user name, may use of [what others "
+        "leave free](#shares)",
         50,
     )
     maximum_persistent_sessions: int = key(
         whole_number(0, 10_000_000),
-        "sessions that outlive their connection; a CONNECT that would add one more is "
-        "refused (0x97; MQTT 3.1.1: 3)",
+        "sessions that outlive their connection; one more gets 0x97 (MQTT 3.1.1: 3)",
         20_000,
     )
     maximum_inflight: int = key(
@@ -196,7 +190,7 @@ class BrokerSettings:
     )
     maximum_queued_messages: int = key(
         whole_number(1, 100_000_000),
-        "messages that wait for one session, on disk if there is one; see [below](#full-queues)",
+        "messages that [wait](#full-queues) for one session, on disk if there is one",
         MAXIMUM_QUEUED_MESSAGES,
     )
     maximum_queued_bytes: int = key(
@@ -206,14 +200,13 @@ class BrokerSettings:
     )
     maximum_queued_bytes_total: int = key(
         size(1024, 1024**4),
-        "bytes that wait for all sessions; on disk a message for several sessions counts for "
-        "each, without a disk once, and the limit is at most 134217728",
+        "bytes that wait for all sessions; on disk a message counts for each session, without a "
+        "disk once, up to 134217728",
         MAXIMUM_QUEUED_BYTES_TOTAL,
     )
     queue_when_full: WhenFull = key(
         one_of(*OF_ONE_QUEUE),
-        "what happens to a QoS 1 or 2 message for a session that outlives its "
-        "connection and whose [queue is full](#full-queues)",
+        "what happens to a QoS 1 or 2 message whose [queue is full](#full-queues)",
         WhenFull.DROP_NEWEST,
     )
     maximum_subscriptions: int = key(
@@ -228,8 +221,7 @@ class BrokerSettings:
     )
     maximum_conflated_topics: int = key(
         whole_number(0, 100_000_000),
-        "topics of one client to which a [conflated "
-        "subscription](delivery.md#the-newest-message) was sent a message lately; messages of "
+        "topics of one client under [`$every`](delivery.md#the-newest-message); messages of "
         "further topics are sent at once",
         10_000,
     )
@@ -245,34 +237,33 @@ class BrokerSettings:
     )
     maximum_expressions: int = key(
         whole_number(0, 1_000_000),
-        "distinct `$where` of all clients together; one more gets 0x97",
+        "distinct `$where` of all clients; one more gets 0x97",
         10_000,
     )
     maximum_subscription_bytes: int = key(
         size(1024, 1024**4),
-        "bytes of the subscriptions of all clients; the next gets 0x97",
+        "bytes of the subscriptions of all clients; one more gets 0x97",
         MAXIMUM_SUBSCRIPTION_BYTES,
     )
     maximum_route_bytes: int = key(
         size(0, 1024**4),
-        "bytes of the cache of published topics: who may publish, who receives; 0 for no cache",
+        "bytes of the cache of published topics; 0 for no cache",
         MAXIMUM_ROUTE_BYTES,
     )
     unconfigured_channels: Unconfigured = key(
         one_of(*Unconfigured),
-        "kind of a shared subscription without a `[[channel]]`: shared as in MQTT, or a "
-        "[channel](channels.md) from its first consumer on",
+        "kind of a shared subscription without a `[[channel]]`: as in MQTT, or a "
+        "[channel](channels.md)",
         Unconfigured.SHARED,
     )
     maximum_channels: int = key(
         whole_number(1, 100_000),
-        "channels at one time; further ones stay shared subscriptions",
+        "channels; further ones stay shared subscriptions",
         1_000,
     )
     maximum_topic_levels: int = key(
         whole_number(1, 65_536),
-        "levels of a topic name or filter. A message with more gets 0x90, at QoS 0 by "
-        "DISCONNECT; a subscription 0x8F",
+        "levels of a topic name (more: 0x90, at QoS 0 DISCONNECT) or filter (0x8F)",
         MAXIMUM_TOPIC_LEVELS,
     )
     maximum_topic_length: int = key(
@@ -282,19 +273,19 @@ class BrokerSettings:
     )
     check_payload_format: bool = key(
         boolean,
-        "a payload with Payload Format Indicator 1 must be UTF-8, or gets 0x99, at QoS "
-        "0 by DISCONNECT",
+        "a payload with Payload Format Indicator 1 must be UTF-8 (otherwise 0x99, at QoS 0 "
+        "DISCONNECT)",
         default=False,
     )
     remembered_topics: int = key(
         whole_number(0, 10_000),
-        "topics whose last message and usual interval are stored for the queries [`topics` and "
+        "topics whose last message is stored for the queries [`topics` and "
         "`topic`](../operate/query.md#queries); 0 for none",
         0,
     )
     response_information: str | None = key(
         topic_beginning,
-        "sent to MQTT 5 clients that request it: the beginning for their response topics",
+        "beginning of response topics, for MQTT 5 clients that request it",
         None,
     )
     p2p: bool = key(
@@ -304,8 +295,8 @@ class BrokerSettings:
     )
     failed_login_delay: float = key(
         duration(0, 60),
-        "seconds by which the answer to a wrong password is delayed, [doubled each "
-        "time](access.md#failed-logins); 0 for no delay",
+        "seconds before the answer to a wrong password, [doubled each "
+        "time](access.md#failed-logins); 0 for none",
         1.0,
     )
 

@@ -319,7 +319,7 @@ def topic_prefix(value: object) -> str:
     return value.rstrip("/")
 
 
-@check("a topic with places", type="string", pattern="^[^$+#][^+#]*$")
+@check("a topic with placeholders", type="string", pattern="^[^$+#][^+#]*$")
 def topic_template(value: object) -> str:
     """Accept a topic name with placeholders such as {gateway}, {topic}, {2} and {3+}."""
     allowed = "a topic with the places {gateway}, {topic}, {2} (a level) or {2+} (and all behind)"

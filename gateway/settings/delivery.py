@@ -14,13 +14,13 @@ class DeliveryClassSettings:
 
     policy: str = key(
         one_of("each", "buffered"),
-        "`each`: messages are sent at the end of the turn; `buffered`: they are held until one "
-        "of the bounds below is reached",
+        "`each`: messages are sent at the end of the turn; `buffered`: they are held up to one "
+        "of the bounds below",
         "each",
     )
     buffered_count: int | None = key(
         whole_number(1, 1_000),
-        "messages that are held until they are sent together",
+        "messages held until they are sent together",
         None,
         shown="5, for `application` 10",
     )
@@ -31,8 +31,7 @@ class DeliveryClassSettings:
     )
     idle_flush: int | None = key(
         milliseconds(0, 10_000),
-        "milliseconds for which a message is held at most; 0: until the end of the turn, "
-        "without a timer",
+        "milliseconds that a message is held at most; 0: until the end of the turn",
         None,
         shown="200, for `application` 0",
     )
@@ -53,12 +52,12 @@ class DeliveryRule:
     )
     client: str | None = key(
         text,
-        "the clients with this identifier, in which `*` stands for any characters",
+        "client identifier, in which `*` stands for any characters",
         None,
     )
     user: str | None = key(
         text,
-        "the clients with this user name",
+        "user name",
         None,
     )
 
@@ -76,13 +75,13 @@ class DeliverySettings:
 
     flush_sessions: int = key(
         whole_number(0, 1_000_000),
-        "sessions for which messages are held at one time; messages for others are sent at once",
+        "sessions for which messages are held; messages for others are sent at once",
         10_000,
     )
     flush_interval: int = key(
         milliseconds(1, 1_000),
-        "milliseconds between two times at which held messages are sent; a quarter of "
-        "`idle_flush` if that is less",
+        "milliseconds between two times at which held messages are sent; a quarter of a shorter "
+        "`idle_flush`",
         100,
     )
     device: DeliveryClassSettings = table(DeliveryClassSettings)

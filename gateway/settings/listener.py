@@ -64,8 +64,8 @@ class ListenerSettings:
 
     host: str = key(
         text,
-        "address to listen on, also `::1` and `::`; `::` is IPv6 only. [Beyond "
-        "loopback](#listeners) a listener must define who may connect",
+        "address, also `::1` and `::` (IPv6 only); [beyond loopback](#listeners) who may "
+        "connect must be defined",
         "127.0.0.1",
     )
     port: int = key(
@@ -87,14 +87,13 @@ class ListenerSettings:
     )
     acl_file: str | None = key(
         readable_file,
-        "[access rules](access.md) in Mosquitto's syntax: who may read and write which topics",
+        "[access rules](access.md#the-acl-file) in Mosquitto's syntax",
         None,
     )
     mount_point: str | None = key(
         mount_point,
-        "put in front of each topic of the clients here, and removed from what they get: "
-        "[they see only that part of the topics](access.md#mount-points). `%u` is the "
-        "client's user name, `%c` its client identifier",
+        "[prefix](access.md#mount-points) of all topics of the clients here; `%u` is the user "
+        "name, `%c` the client identifier",
         None,
     )
     path: str | None = key(
@@ -109,8 +108,7 @@ class ListenerSettings:
     )
     tls_certificate: str | None = key(
         readable_file,
-        "PEM, for TLS 1.2 and 1.3. The file has the certificate first, then intermediate "
-        "certificates",
+        "PEM, the certificate first, then intermediate certificates; TLS 1.2 and 1.3",
         None,
     )
     tls_key: str | None = key(
@@ -121,13 +119,12 @@ class ListenerSettings:
     )
     client_ca: str | None = key(
         readable_file,
-        "authorities in PEM: only clients with a certificate signed by one of them are accepted",
+        "PEM, authorities: clients need a certificate that one of them signed",
         None,
     )
     tls_identity: str | None = key(
         one_of("cn"),
-        "the certificate's common name is the user name, whatever CONNECT says; instead "
-        "of a `password_file`",
+        "the certificate's common name is the user name; in place of a `password_file`",
         None,
     )
     websocket: bool = key(
@@ -137,32 +134,29 @@ class ListenerSettings:
     )
     websocket_paths: tuple[str, ...] = key(
         url_paths,
-        "its paths; others are answered with 404",
+        "paths; others get 404",
         ("/mqtt", "/mqtt/", "/ws", "/ws/", "/"),
     )
     websocket_without_subprotocol: bool = key(
         boolean,
-        "clients that offer no subprotocol are accepted, though MQTT demands `mqtt`; others "
-        "that do not offer it are refused with 400",
+        "accept clients that offer no subprotocol; without `mqtt` others get 400",
         default=False,
     )
     websocket_origins: tuple[str, ...] | None = key(
         origins,
-        "other [pages](access.md#web-pages) that may connect, such as "
-        '`["https://panel.example"]`; `"*"` is any. Clients that are no browsers send no '
-        "origin and may always connect",
+        'other [pages](access.md#web-pages) that may connect; `"*"` is any',
         None,
         shown="pages of the listener's own address",
     )
     proxy_protocol: bool = key(
         boolean,
         "connections come through a [proxy](access.md#behind-a-proxy), which names the client's "
-        "address by the PROXY protocol, version 1 or 2",
+        "address",
         default=False,
     )
     proxy_protocol_from: tuple[Network, ...] = key(
         networks,
-        "addresses and networks of these proxies; connections from others are closed",
+        "these proxies; connections from other addresses are closed",
         (),
     )
     maximum_connections: int | None = key(
@@ -179,20 +173,19 @@ class ListenerSettings:
     )
     maximum_keep_alive: int | None = key(
         seconds(1, 65_535),
-        "seconds; MQTT 5 clients that request more, or none, get this as Server Keep Alive. "
-        "Earlier versions cannot",
+        "seconds; an MQTT 5 client that requests more, or none, gets this as Server Keep Alive",
         None,
     )
     session_takeover: str = key(
         one_of("same_user", "anyone"),
-        "who may connect with the client identifier of another user's session: nobody, or "
-        "anyone, which [ends that session](access.md#session-ownership)",
+        "who may [take over](access.md#session-ownership) another user's session by its client "
+        "identifier",
         "same_user",
     )
     where_identity: bool = key(
         boolean,
-        "the `$where` of clients here may use `$clientid` and `$username` of a message's "
-        "publisher; otherwise both are NULL for them",
+        "the `$where` of clients here may use a publisher's `$clientid` and `$username`; "
+        "otherwise both are NULL",
         default=True,
     )
     connection_rate: float | None = key(

@@ -19,19 +19,18 @@ class MetricsSettings:
     )
     port: int = key(
         whole_number(1, 65_535),
-        "TCP port; Mosquitto's exporter listens here too",
+        "TCP port; Mosquitto's exporter uses it, too",
         9234,
     )
     allow_anonymous: bool | None = key(
         boolean,
-        "must be `true` beyond loopback: there are no users, everybody can read the figures",
+        "must be `true` beyond loopback: everybody can read the figures",
         None,
     )
 
     hosts: tuple[str, ...] = key(
         hosts,
-        "other [names](../operate/metrics.md#host) of this machine allowed in Host, such as "
-        '`["barn.lan"]`',
+        'other [names](../operate/metrics.md#host) of this machine, such as `["barn.lan"]`',
         (),
     )
 

@@ -40,14 +40,13 @@ class OutboxSettings:
     )
     when_full: WhenFull = key(
         one_of(*WhenFull),
-        "[what happens](#the-outbox) to a message if the outbox is full; by "
-        "default local subscribers get it and the fleet does not",
+        "[what happens](#the-outbox) to a message if the outbox is full",
         WhenFull.DROP_NEWEST,
     )
     survive: int = key(
         seconds(),
-        "the outage that the outbox must hold at the expected load: a configuration that "
-        "[cannot](#outages) is refused",
+        "the [outage](#outages) that the outbox must hold at the expected load; otherwise the "
+        "configuration is refused",
         0,
         shown='`"0"`, no promise',
     )
@@ -75,12 +74,11 @@ class StreamSettings:
 
     name: str = key(
         stream,
-        "a stream of the rules with its own [bounds or mode](#the-outbox)",
+        "a stream of the rules with [bounds or mode](#the-outbox) of its own",
     )
     priority: int = key(
         whole_number(1, 10),
-        "the backlog of a higher priority is sent first, and `drop-lowest-priority` drops the "
-        "lowest first",
+        "the backlog of a higher priority is sent first and dropped last",
         5,
     )
     maximum_bytes: int | None = key(
@@ -107,13 +105,13 @@ class StreamSettings:
     )
     mode: Mode = key(
         one_of(*Mode),
-        "`latest`: of each topic only the newest message waits; `expire`: each waits "
-        "for `expire_after` at most",
+        "`latest`: only the newest message of each topic waits; `expire`: each waits for at "
+        "most `expire_after`",
         Mode.ALL,
     )
     expire_after: int = key(
         seconds(),
-        'how long each message waits at most, with `mode = "expire"`',
+        'how long each message waits at most with `mode = "expire"`',
         0,
     )
 

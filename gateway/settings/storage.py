@@ -15,26 +15,26 @@ class StorageSettings:
 
     durability: str = key(
         durability,
-        "default [durability class](../understand/durability.md); `batch(<ms>)` takes 1 to 120000",
+        "default [durability class](../understand/durability.md); the interval of `batch(<ms>)` "
+        "is 1 to 120000",
         "commit",
     )
     commit_delay: int = key(
         milliseconds(0, 1_000),
-        "milliseconds by which a commit may be delayed while all receivers are online and can "
-        "still acknowledge: what all have acknowledged by then is not written",
+        "milliseconds by which a commit may be delayed while all receivers are online: what "
+        "they acknowledge meanwhile is not written",
         5,
     )
     write_budget: int | None = key(
         bytes_a_day,
-        'bytes that may be written in a day, such as `"200MB/day"`: commits of the class '
-        "`batch` then use their whole interval only while more is written, and the alarm "
-        "`write_budget` is raised if that does not suffice",
+        "bytes written in a day. The class `batch` uses its whole interval only while more is "
+        "written. If that does not suffice, the alarm `write_budget` is raised",
         None,
     )
     endurance: int | None = key(
         size_from(1),
-        'bytes that the card can write in its life, such as `"20TB"`, from its data sheet: '
-        "`tidegate doctor` shows how long it lasts",
+        'bytes that the card can write in its life, such as `"20TB"`; `tidegate doctor` shows '
+        "how long it lasts",
         None,
         shown="estimated from the device's size",
     )
@@ -55,12 +55,12 @@ class DurabilityRule:
     )
     client: str | None = key(
         text,
-        "the clients with this identifier, in which `*` stands for any characters",
+        "client identifier, in which `*` stands for any characters",
         None,
     )
     topic: str | None = key(
         unshared_filter,
-        "messages whose topic matches this topic filter",
+        "messages that match this topic filter",
         None,
     )
 
@@ -78,8 +78,8 @@ class HistorySettings:
 
     keep: int = key(
         seconds(),
-        'how long every message is stored; `"0"` for no history, which deletes it. A write for '
-        "every message: not for weak cards",
+        'how long every message is stored; `"0"` deletes the history. A write for every '
+        "message: not for weak cards",
         0,
         shown='`"0"`, off',
     )

@@ -57,8 +57,8 @@ class RuleSettings:
     )
     where: str | None = key(
         rule_expression,
-        "an expression, which may [remember earlier messages](where.md#functions-that-remember); "
-        "only messages for which it is TRUE are sent",
+        "an expression, which may [remember earlier "
+        "messages](where.md#functions-that-remember); it must be TRUE",
         None,
     )
     stream: str = key(
@@ -68,13 +68,13 @@ class RuleSettings:
     )
     lane: str = key(
         one_of("live", "backlog"),
-        "`backlog`: after all live traffic, also while the link is up",
+        "`backlog`: after all live messages",
         "live",
     )
     target: str | None = key(
         topic_template,
-        "the topic at the fleet's broker, in which `{gateway}` is the gateway id, `{topic}` "
-        "the local topic, `{2}` its second level, and `{2+}` its levels from the second on",
+        "topic at the fleet's broker: `{gateway}` is the gateway id, `{topic}` the local topic, "
+        "`{2}` its second level, `{2+}` its levels from the second on",
         None,
         shown="`tidegate/{gateway}/data/{topic}`",
     )
@@ -85,20 +85,19 @@ class RuleSettings:
     )
     qos: int = key(
         whole_number(0, 1),
-        "QoS of the messages; at 0 they are deleted once they are sent, and [may be "
+        "QoS at the fleet; at 0 messages are deleted once they are sent, and [may be "
         "lost](fleet.md#targets)",
         1,
     )
     commit_within: float | None = key(
         duration(0, 60),
-        "`commit_within` of these messages, in place of the uplink's",
+        "`commit_within` of these messages",
         None,
         shown="the uplink's",
     )
     uplink: tuple[str, ...] = key(
         uplink_names,
-        "the `name` of the [[[uplink]]](fleet.md#several-uplinks) for the messages, or a list "
-        "of several",
+        "names of the [uplinks](fleet.md#several-uplinks) that get the messages",
         (),
         shown="the one above it",
     )
@@ -118,7 +117,7 @@ class DownSettings:
 
     topic: str = key(
         unshared_filter,
-        "topic filter at the fleet's broker, in which `{gateway}` is the gateway id",
+        "topic filter at the fleet's broker; `{gateway}` is the gateway id",
     )
     local: str = key(
         topic_template,
@@ -164,14 +163,14 @@ class ReconnectSettings:
 
 @dataclass(frozen=True, slots=True)
 class NotificationSettings:
-    """A message on each connection, and the will: as Mosquitto's bridges say that they are up.
+    """A message on each connection, and the will, like those of Mosquitto's bridges.
 
-    In place of the gateway's own status, so only with `reports = false`: a connection has one will.
+    They replace the gateway's own status, so they need `reports = false`.
     """
 
     topic: str = key(
         topic_template,
-        "the topic at the fleet's broker, in which `{gateway}` is the gateway id",
+        "topic at the fleet's broker; `{gateway}` is the gateway id",
     )
     online: str = key(
         text,
@@ -180,7 +179,7 @@ class NotificationSettings:
     )
     offline: str = key(
         text,
-        "the payload from then on",
+        "the payload of the will",
         "0",
     )
     retain: bool = key(
@@ -192,7 +191,7 @@ class NotificationSettings:
     def mistakes(self, _given: frozenset[str]) -> Iterator[Mistake]:
         """Yield what does not go together."""
         if "{" in self.topic.replace("{gateway}", ""):
-            yield "topic", self.topic, "a topic with no place but {gateway}"
+            yield "topic", self.topic, "a topic with no placeholder but {gateway}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,16 +203,15 @@ class UplinkSettings:
 
     name: str | None = key(
         stream,
-        "its name in `$SYS`, in the log and in [rules](fleet.md#several-uplinks); required if "
-        "there are several",
+        "name in `$SYS`, the log and [rules](fleet.md#several-uplinks); required if there are "
+        "several",
         None,
     )
     urls: tuple[str, ...] = key(
         fleet_urls,
-        "`mqtt://host:port` or `mqtts://host:port`, or over WebSocket `ws://host:port/path` or "
-        "`wss://host:port/path` (by default `/mqtt`); the broker must speak MQTT 5, or with "
-        "`batch` or `plain` MQTT 3.1.1. Of [several](fleet.md#several-addresses) the first that is "
-        "up is taken",
+        "the fleet's broker (WebSocket's path is `/mqtt` by default), with MQTT 5, or with "
+        "`batch` or `plain` 3.1.1; of [several](fleet.md#several-addresses) the first that "
+        "works is used",
         (),
         name="url",
     )
@@ -242,15 +240,14 @@ class UplinkSettings:
     )
     landing_when_full: str = key(
         one_of(DELETE, WAIT),
-        "what happens at `landing_maximum_bytes`: the oldest landing files are deleted, or "
-        "messages wait in the outbox",
+        "what happens at `landing_maximum_bytes`: the oldest files are deleted, or messages "
+        "wait in the outbox",
         DELETE,
     )
     landing_interval: float | None = key(
         duration(1, 3_600),
-        "how long messages are collected in the database, up to 1,000, before they are written "
-        "to [landing files](#landing-files); also the shortest interval of the "
-        "[ledger](fleet.md#ledger)",
+        "how long messages are collected, up to 1,000, before they are written to [landing "
+        "files](#landing-files); also the shortest interval of the [ledger](fleet.md#ledger)",
         None,
         shown="`0.5`",
     )
@@ -261,13 +258,13 @@ class UplinkSettings:
     )
     username_file: str | None = key(
         readable_file,
-        "a file with only the user name, in place of `username`",
+        "a file with the user name, in place of `username`",
         None,
     )
     password_file: str | None = key(
         readable_file,
-        "a file with only the password; `credential:NAME` is a [systemd "
-        "credential](#the-fleets-broker), here and for the keys around",
+        "a file with the password; `credential:NAME` is a [systemd "
+        "credential](#the-fleets-broker), here and for other files",
         None,
     )
     ca_file: str | None = key(
@@ -289,18 +286,17 @@ class UplinkSettings:
     )
     alpn: tuple[str, ...] = key(
         protocols,
-        "protocols that TLS names to the server (ALPN), such as `x-amzn-mqtt-ca` for AWS IoT at "
-        "port 443",
+        "protocols that TLS names (ALPN), such as `x-amzn-mqtt-ca` for AWS IoT at port 443",
         (),
     )
     proxy: str | None = key(
         proxy_url,
-        "a [proxy](fleet.md#through-a-proxy) through which the link goes; needs the extra `proxy`",
+        "a [proxy](fleet.md#through-a-proxy) for the link; needs the extra `proxy`",
         None,
     )
     proxy_credentials_file: str | None = key(
         readable_file,
-        "a file that holds `USER:PASSWORD` for the proxy",
+        "a file with `USER:PASSWORD` for the proxy",
         None,
     )
     client_id: str | None = key(
@@ -321,21 +317,19 @@ class UplinkSettings:
     )
     window: int = key(
         whole_number(1, 65_535),
-        "unacknowledged messages, or eight full batches if that is more; limits what a crash "
-        "repeats. The server's Receive Maximum applies, too",
+        "unacknowledged messages, or eight full batches if that is more; also at most the "
+        "broker's Receive Maximum",
         1_000,
     )
     commit_within: float = key(
         duration(0, 60),
-        "seconds that a publisher's acknowledgement may wait for the fleet's PUBACK before its "
-        "message is [written](../understand/durability.md#messages-for-the-fleet); 0 to write "
-        "each message",
+        "seconds that a publisher's acknowledgement may wait for the fleet's before the message "
+        "is [written](../understand/durability.md#messages-for-the-fleet); 0 to write each",
         0.25,
     )
     keep_alive: int = key(
         seconds(5, 65_535),
-        "after so long without a packet the gateway sends PINGREQ: half a minute later at most a "
-        "dead link is found. What the server says instead holds",
+        "seconds without a packet before PINGREQ; the broker's Server Keep Alive replaces it",
         30,
     )
     reconnect: ReconnectSettings = table(ReconnectSettings)
@@ -346,47 +340,44 @@ class UplinkSettings:
     )
     session_expiry: int = key(
         seconds(0, NEVER),
-        "Session Expiry Interval at the fleet's broker, for the session with its waiting "
-        'messages; `"0"` for clean starts',
+        'Session Expiry Interval at the fleet\'s broker; `"0"` for clean starts',
         86_400,
     )
     reject_after_ends: int = key(
         whole_number(0, 100),
-        "connections that may end with only one message in flight, while others are accepted: "
-        "then it is [rejected](fleet.md#rejected-messages); 0 for never",
+        "connections that one message may end before it is "
+        "[rejected](fleet.md#rejected-messages); 0 for never",
         3,
     )
     retry_refused_for: int = key(
         seconds(),
-        "how long a message that the fleet [refuses for "
-        "now](fleet.md#rejected-messages), or that is too large for a connection, "
-        "is tried again before it is rejected",
+        "how long a [refused](fleet.md#rejected-messages) or too large message is tried again "
+        "before it is rejected",
         21_600,
     )
     topic_alias_maximum: int = key(
         whole_number(0, 65_535),
-        "topic aliases that the uplink sets, at most as many as the fleet's broker accepts; 0 "
-        "for none",
+        "topic aliases that the uplink sets, at most what the broker accepts; 0 for none",
         128,
     )
     maximum_packet_size: int | None = key(
         size(1024, 256 * 1024 * 1024),
-        "bytes of a packet from the fleet's broker, which gets it as [Maximum Packet "
-        "Size](fleet.md#messages-that-are-too-large); larger ones are dropped",
+        "bytes of a packet from the fleet's broker; [larger "
+        "ones](fleet.md#messages-that-are-too-large) are dropped",
         None,
         shown="that of `[broker]`",
     )
     maximum_packet_size_out: int | None = key(
         size(128, 256 * 1024 * 1024),
-        "bytes of the largest packet that the fleet's broker takes, where it does not say so "
-        "itself; a larger message is [given up](fleet.md#rejected-messages)",
+        "bytes of the largest packet for the broker, if it does not send its maximum; a larger "
+        "message is [rejected](fleet.md#rejected-messages)",
         None,
         shown="no bound",
     )
     maximum_topic_bytes: int = key(
         size(1, 65_535),
-        "bytes of the longest topic that the fleet's broker accepts; a message with a longer "
-        "one is [rejected](fleet.md#topics-that-are-too-long)",
+        "bytes of the longest topic that the broker accepts; a longer one is "
+        "[rejected](fleet.md#topics-that-are-too-long)",
         65_535,
     )
     maximum_topic_levels: int | None = key(
@@ -399,23 +390,22 @@ class UplinkSettings:
         whole_number(1, 1_000_000),
         "upper bound of the [backlog's rate](fleet.md#pacing)",
         None,
-        shown="as fast as it goes",
+        shown="no bound",
     )
     backlog_bytes_per_second: int | None = key(
         size_from(256),
         "the same in bytes",
         None,
-        shown="as fast as it goes",
+        shown="no bound",
     )
     batch: str | None = key(
         one_of("zlib"),
-        "small messages are sent [many at a time](fleet.md#batches), compressed",
+        "small messages are sent [together](fleet.md#batches), compressed",
         None,
     )
     plain: bool = key(
         boolean,
-        "to a broker with MQTT 3.1.1 only, messages are sent [without their "
-        "numbers](fleet.md#plain-messages), as payload and topic",
+        "with MQTT 3.1.1, messages are sent [without their numbers](fleet.md#plain-messages)",
         default=False,
     )
     batch_messages: int = key(
@@ -451,8 +441,8 @@ class UplinkSettings:
     )
     reports: bool = key(
         boolean,
-        "the gateway sends its state, clock records and the ledger to the fleet; `false` for a "
-        "[service](../start/presets.md) that only takes messages",
+        "send state, clock records and ledger to the fleet; `false` for a "
+        "[service](../start/presets.md) that only accepts messages",
         default=True,
     )
     notifications: NotificationSettings | None = table(NotificationSettings, default=None)

@@ -50,8 +50,7 @@ class ModbusSettings(BridgeSettings):
     stop_bits: int = key(whole_number(1, 2), "1 or 2", 1)
     timeout: float = key(
         duration(0.01, 60),
-        "seconds for a device to begin its answer; on a serial line, also behind an adapter, "
-        "the transmission time of request and answer at `baud` is added",
+        "seconds for a device to begin its answer, beside the transmission time at `baud`",
         0.5,
     )
     pause: float = key(

@@ -61,9 +61,8 @@ class SerialSettings(BridgeSettings):
 
     port: str = key(
         port,
-        "path of the device (`/dev/serial/by-id/…` stays the same when it is plugged in again),"
-        " `usb:0403:6001` or `usb:0403:6001:<serial number>`,"
-        " `socket://host:port`, `rfc2217://host:port`, or for nodes with Wi-Fi `topic://<topic>`",
+        "path (`/dev/serial/by-id/…` stays the same), `usb:0403:6001` or `usb:0403:6001:<serial "
+        "number>`, `socket://host:port`, `rfc2217://host:port`, or for Wi-Fi `topic://<topic>`",
     )
     format: str = key(
         one_of("frames", "json", "csv", "nmea", "regex", *TELEGRAMS, "raw"),
