@@ -131,7 +131,7 @@ MISTAKES: list[tuple[str, str, object, str]] = [
         f"[uplink]\n{AT}\nreports = false\nnotifications = {{ topic = 'x/{{2}}' }}",
         "uplink.notifications.topic",
         "x/{2}",
-        "a topic with no place but {gateway}",
+        "a topic with no placeholder but {gateway}",
     ),
     (
         f"[uplink]\n{AT}\nmaximum_packet_size_out = 10",
