@@ -51,7 +51,8 @@ NOT_AT_START = (
         "gateway.server.tls.connection",
         "gateway.server.websocket.connection",
     ),
-    *("gateway.where.sqlite", "gateway.where.node", "msgspec"),
+    *("gateway.where.compile", "gateway.where.language.expression", "gateway.where.terms"),
+    *("gateway.where.sqlite", "gateway.where.node", "msgspec", "difflib"),
     *("gateway.server.passwords.file", "gateway.telemetry.http_server"),
 )
 """Not in memory while a gateway without any configuration starts and runs: 12 MiB less."""
@@ -137,6 +138,36 @@ def test_a_bare_broker_runs_without_them(tmp_path: Path) -> None:
     assert {name for name in modules if f"{name}.".startswith(too_early)} == set()
     own = [name for name in modules if name.startswith("gateway.")]
     assert len(own) <= MODULES_OF_A_BARE_BROKER, "import what is seldom used where it is used"
+
+
+FIRST_EXPRESSION = """
+import sys
+from gateway.broker.subscribing.expressions import Expressions
+from gateway.routing.filters.filter_index import FilterIndex
+
+def imported():
+    return [name for name in sys.modules if name.startswith("gateway.")]
+
+def indexed():
+    where = yield from Expressions(1).get_in_pieces("payload.a > 1 AND clientid = 'x'")
+    yield
+    FilterIndex().add(where, None)
+
+before = len(imported())
+for _ in indexed():
+    print(len(imported()) - before)
+    before = len(imported())
+print(len(imported()) - before)
+"""
+
+
+def test_the_first_expression_imports_its_compiler_in_pieces() -> None:
+    command = [sys.executable, "-c", FIRST_EXPRESSION]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=60)
+    *importing, compiling, indexing = map(int, done.stdout.split())
+    assert (compiling, indexing) == (0, 0)
+    assert len(importing) >= 6
+    assert max(importing) <= 4
 
 
 def test_an_uplink_without_tls_needs_no_openssl(tmp_path: Path) -> None:

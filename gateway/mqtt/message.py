@@ -157,6 +157,9 @@ UNBOUNDED = 1 << 62
 UNCOUNTED: Final = 1_000
 """The least work of an operation that is counted; less is covered by its node of the expression."""
 
+ORDINARY: Final = 5_000
+"""The work of nearly all evaluations is at most this."""
+
 _CORRELATION = "correlation data"
 """Key of a long decoded Correlation Data in `part_values`."""
 

@@ -6,11 +6,10 @@ from collections.abc import Callable
 from typing import Protocol
 from weakref import ReferenceType, WeakSet, ref
 
-from gateway.mqtt.message import UNBOUNDED, Message, OverBudgetError
+from gateway.mqtt.message import ORDINARY, UNBOUNDED, Message, OverBudgetError
 from gateway.routing import over_budget
 from gateway.routing.over_budget import OverBudget, shown
 from gateway.where.figures import Figures
-from gateway.where.language.work import ORDINARY
 
 logger = logging.getLogger(__name__)
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from gateway.mqtt.message import Message
+from gateway.mqtt.message import ORDINARY, Message
 from gateway.pieces import Pieces, complete
 from gateway.where.evaluation import closures
 from gateway.where.evaluation.closures import Builder, Compiler, Condition, Reader
@@ -39,7 +39,7 @@ from gateway.where.language.expression import (
 )
 from gateway.where.language.folding import can_be, fold, without_identity
 from gateway.where.language.parser import LONG, parse_in_pieces
-from gateway.where.language.work import NODE, ORDINARY, adds_up
+from gateway.where.language.work import NODE, adds_up
 
 
 class Where:

@@ -20,7 +20,6 @@ from gateway.settings.listener import ListenerSettings
 from gateway.settings.metrics import MetricsSettings
 from gateway.settings.uplink import UplinkSettings
 from gateway.settings.uplinks import DEFAULT_RULE, PlacedRule, place_of, rules_of
-from gateway.where.compile import compile_where
 from gateway.where.language.errors import WhereError
 
 if TYPE_CHECKING:
@@ -252,6 +251,8 @@ def _unshared_filter(topic_filter: str) -> None:
 
 
 def _expression(expression: str) -> None:
+    from gateway.where.compile import compile_where
+
     _compile(compile_where, expression)
 
 

@@ -3,7 +3,10 @@
 MQTT 3.1.1 has no user properties, and so no `$where` ($where language, section 12.1).
 """
 
+import sys
 from collections.abc import Callable, Iterable
+from importlib import import_module
+from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary, finalize
 
 from gateway.broker.client_classes import client_matcher
@@ -11,7 +14,26 @@ from gateway.broker.shares import Shares
 from gateway.pieces import Pieces, complete
 from gateway.session.session import Session
 from gateway.settings.broker import SubscriptionFilter
-from gateway.where.compile import Where, compile_in_pieces, compile_where
+
+if TYPE_CHECKING:
+    from gateway.where.compile import Where
+
+COMPILER = (
+    *("gateway.where.language.conversions", "gateway.where.language.expression"),
+    *("gateway.where.language.functions", "gateway.where.language.lexer"),
+    *("gateway.where.language.parser", "gateway.where.evaluation.closures"),
+    *("gateway.where.compile", "gateway.where.terms"),
+)
+"""The modules that compile an expression, in the order of their imports. A gateway without any is
+spared 0.7 MiB, and imported at once they take 10 ms."""
+
+
+def import_in_pieces() -> Pieces[None]:
+    """Import them, each of those that are not in memory in a piece of its own."""
+    for name in COMPILER:
+        if name not in sys.modules:
+            import_module(name)
+            yield
 
 
 class TooManyExpressions(Exception):  # noqa: N818 - the name of a quota, not of a mistake
@@ -35,7 +57,7 @@ class Expressions:
     def __len__(self) -> int:
         return len(self._wheres)
 
-    def in_use(self) -> list[Where]:
+    def in_use(self) -> "list[Where]":
         """Return the compiled expressions."""
         return list(self._wheres.values())
 
@@ -46,7 +68,7 @@ class Expressions:
         *,
         identity: bool = True,
         always: bool = False,
-    ) -> Where:
+    ) -> "Where":
         """Return the compiled expression; raise WhereError or TooManyExpressions.
 
         A session may have its share of them; a restored one is `always` accepted.
@@ -60,11 +82,14 @@ class Expressions:
         *,
         identity: bool = True,
         always: bool = False,
-    ) -> Pieces[Where]:
+    ) -> "Pieces[Where]":
         """Do the same in pieces; one that is in use takes none."""
         where = self._wheres.get((text, identity))
         if where is not None:
             return where
+        yield from import_in_pieces()
+        from gateway.where.compile import compile_in_pieces
+
         made = yield from compile_in_pieces(text, identity=identity)
         where = self._wheres.get((text, identity))
         if where is not None:  # another session compiled the same one between two pieces
@@ -77,7 +102,7 @@ class Expressions:
         return made
 
     @staticmethod
-    def _count(shares: Shares, where: Where, session: Session, *, always: bool) -> None:
+    def _count(shares: Shares, where: "Where", session: Session, *, always: bool) -> None:
         client_id, holder = session.client_id, session.holder
         if not always and shares.refuse(shares.expressions, client_id, holder):
             raise TooManyExpressions(shares.refusal)
@@ -95,12 +120,14 @@ class SubscriptionFilters:
         wheres: dict[str, Where] = {}
         for each in filters:
             if each.where not in wheres:
+                from gateway.where.compile import compile_where
+
                 wheres[each.where] = compile_where(each.where)
             entry = (client_matcher(each.client), wheres[each.where])
             self._by_topic_filter.setdefault(each.topic_filter, []).append(entry)
         self.wheres = list(wheres.values())
 
-    def find(self, client_id: str, topic_filter: str) -> Where | None:
+    def find(self, client_id: str, topic_filter: str) -> "Where | None":
         """Return the expression of the first matching entry, None if there is none."""
         for matches, where in self._by_topic_filter.get(topic_filter, ()):
             if matches(client_id):

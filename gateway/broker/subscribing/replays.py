@@ -13,6 +13,7 @@ from gateway.access.rule import READ
 from gateway.broker.deadlines import Deadlines
 from gateway.broker.instant import Instant
 from gateway.counters import Counters
+from gateway.mqtt.message import ORDINARY
 from gateway.mqtt.publication import Publication
 from gateway.mqtt.topics import topic_matches
 from gateway.routing.budget import EVALUATION, PARSED, Budget
@@ -20,7 +21,6 @@ from gateway.routing.retained.retained import Cursor, RetainedMessages
 from gateway.routing.subscriptions.subscription import Subscription
 from gateway.session.restored import StoredSubscription
 from gateway.session.session import Session
-from gateway.where.language.work import ORDINARY
 
 SINGLE = 4
 """The cost of a message that is filtered or cannot be written together with others, in messages."""

@@ -2,121 +2,16 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from gateway.mqtt.message import Message
 from gateway.routing.subscriptions.subscription import Subscription
-from gateway.where.compile import SHARING, Where
-from gateway.where.evaluation.closures import Reader
-from gateway.where.language.conversions import MIRRORED, Number, Value, to_boolean, to_number
-from gateway.where.language.expression import (
-    BareName,
-    Between,
-    Comparison,
-    Expression,
-    Literal,
-    PayloadPath,
-    canonical_key,
-    conjuncts,
-    walk,
-)
-from gateway.where.language.work import adds_up
+from gateway.where.language.conversions import Number, Value, to_number
 
-_IN_JSON: Final = (BareName, PayloadPath)
-
-INDEXED_NODES: Final = 12
-"""The most nodes of an operand that an index computes for each message."""
-
-_KINDS: Final = {"=": 0, "BETWEEN": 1}
-_ONE_BOUND: Final = 2
-"""Equalities distinguish messages better than two bounds, two bounds better than one."""
-
-
-@dataclass(frozen=True, slots=True)
-class Term:
-    """`operand operator constant`, or `operand BETWEEN constant AND high`.
-
-    `constant` is a number, or in an equality a text. A term is `whole` if it is the entire
-    expression. `key` is the same for the same operand in any expression; `nodes` is its size.
-    """
-
-    operand: Expression
-    operator: str
-    constant: Any
-    high: Number = 0
-    whole: bool = False
-    key: Hashable = None
-    nodes: int = 0
-
-    def reader(self) -> Reader:
-        """Return a function that computes the operand's value for a message."""
-        return SHARING.value(self.operand)
-
-
-def terms(expression: Expression) -> list[Term]:
-    """Return the terms that must be TRUE for a folded expression, if an index can compute them.
-
-    The best is first. Of the same kind, the operand with the least cost comes first: fields outside
-    the JSON payload, then those in it, then functions of fields.
-    """
-    parts = conjuncts(expression)
-    found = []
-    for part in parts:
-        term = _term(part, whole=len(parts) == 1)
-        if term is not None:
-            found.append(term)
-    return sorted(found, key=_rank)
-
-
-def _rank(term: Term) -> tuple[int, int]:
-    operand = term.operand
-    cost = 2 if operand.operands else int(isinstance(operand, _IN_JSON))
-    return _KINDS.get(term.operator, _ONE_BOUND), cost
-
-
-def _term(part: Expression, *, whole: bool) -> Term | None:
-    """Return a part of a conjunction as a term, None if it is none.
-
-    An operand whose cost depends on the message is excluded: nobody is charged for an index.
-    """
-    high: Number | None = 0
-    if isinstance(part, Comparison) and part.operator != "!=":
-        operand, other = part.operands
-        operator = part.operator
-        if isinstance(operand, Literal):
-            operand, other, operator = other, operand, MIRRORED[operator]
-        constant = _number(other) if operator != "=" else _distinct(other)
-    elif isinstance(part, Between):
-        operand, operator = part.operands[0], "BETWEEN"
-        constant, high = map(_number, part.operands[1:])
-    else:
-        return None
-    if constant is None or high is None:
-        return None
-    nodes = walk(operand)
-    if len(nodes) > INDEXED_NODES or adds_up(nodes):
-        return None
-    return Term(operand, operator, constant, high, whole, canonical_key(nodes), len(nodes))
-
-
-def _number(expression: Expression) -> Number | None:
-    """Return the number that the expression is, None if it is none."""
-    if isinstance(expression, Literal) and isinstance(expression.value, int | float):
-        return None if isinstance(expression.value, bool) else expression.value
-    return None
-
-
-def _distinct(expression: Expression) -> str | Number | None:
-    """Return the number or text that the expression is.
-
-    None for a BOOLEAN and for a text that reads as one: they have too few values to distinguish
-    messages, and a rule of their own (where-language 5).
-    """
-    if isinstance(expression, Literal) and isinstance(expression.value, str):
-        return expression.value if to_boolean(expression.value) is None else None
-    return _number(expression)
-
+if TYPE_CHECKING:  # a gateway without `$where` does without what compiles it
+    from gateway.where.compile import Where
+    from gateway.where.evaluation.closures import Reader
+    from gateway.where.terms import Term
 
 _Item = TypeVar("_Item")
 
@@ -172,7 +67,7 @@ class IndexEntry:
 
     __slots__ = ("decided", "subscriptions", "term", "where")
 
-    def __init__(self, where: Where, term: Term | None) -> None:
+    def __init__(self, where: "Where", term: "Term | None") -> None:
         self.where = where
         self.term = term
         self.decided = term is not None and term.whole
@@ -203,7 +98,7 @@ class Equalities:
             return count(self._texts.get(constant))
         return count(self._numbers.get(constant))
 
-    def add(self, term: Term, entry: IndexEntry) -> None:
+    def add(self, term: "Term", entry: IndexEntry) -> None:
         """Add an entry by this term."""
         constant = term.constant
         if not isinstance(constant, str):
@@ -214,7 +109,7 @@ class Equalities:
         if number is not None:
             _put(self._numeric_texts, number, entry)
 
-    def discard(self, term: Term, entry: IndexEntry) -> None:
+    def discard(self, term: "Term", entry: IndexEntry) -> None:
         """Remove an entry that was added by this term."""
         constant = term.constant
         if not isinstance(constant, str):
@@ -258,14 +153,14 @@ class Bounds:
     def __bool__(self) -> bool:
         return bool(self._entries)
 
-    def add(self, term: Term, entry: IndexEntry) -> None:
+    def add(self, term: "Term", entry: IndexEntry) -> None:
         """Add an entry by this term."""
         index = bisect_right(self._numbers, term.constant)
         self._numbers.insert(index, term.constant)
         self._highs.insert(index, term.high)
         self._entries.insert(index, entry)
 
-    def discard(self, term: Term, entry: IndexEntry) -> None:
+    def discard(self, term: "Term", entry: IndexEntry) -> None:
         """Remove an entry that was added by this term."""
         # entries with equal numbers are adjacent, so the search is short
         index = self._entries.index(entry, bisect_left(self._numbers, term.constant))
@@ -291,7 +186,7 @@ class OperandIndex:
 
     __slots__ = ("read", "tables")
 
-    def __init__(self, read: Reader) -> None:
+    def __init__(self, read: "Reader") -> None:
         self.read = read
         self.tables: dict[str, Equalities | Bounds] = {}  # by operator
 
@@ -303,7 +198,7 @@ class OperandIndex:
         table = self.tables.get("=")
         return table.count(constant) if isinstance(table, Equalities) else 0
 
-    def add(self, term: Term, entry: IndexEntry) -> None:
+    def add(self, term: "Term", entry: IndexEntry) -> None:
         """Add an entry by this term."""
         operator = term.operator
         table = self.tables.get(operator)
@@ -311,7 +206,7 @@ class OperandIndex:
             table = self.tables[operator] = Equalities() if operator == "=" else Bounds(operator)
         table.add(term, entry)
 
-    def discard(self, term: Term, entry: IndexEntry) -> None:
+    def discard(self, term: "Term", entry: IndexEntry) -> None:
         """Remove an entry that was added by this term."""
         table = self.tables[term.operator]
         table.discard(term, entry)
@@ -375,7 +270,7 @@ class FilterIndex:
         """Return how many expressions there are."""
         return len(self._entries)
 
-    def add(self, where: Where, subscription: Subscription) -> None:
+    def add(self, where: "Where", subscription: Subscription) -> None:
         """Add a subscription with this expression."""
         entry = self._entries.get(where)
         if entry is None:
@@ -383,7 +278,7 @@ class FilterIndex:
             self.bytes += EXPRESSION_OVERHEAD
         entry.subscriptions = including(entry.subscriptions, subscription)
 
-    def discard(self, where: Where, subscription: Subscription) -> None:
+    def discard(self, where: "Where", subscription: Subscription) -> None:
         """Remove a subscription that was added with the same expression."""
         entry = self._entries[where]
         entry.subscriptions = excluding(entry.subscriptions, subscription)
@@ -414,7 +309,9 @@ class FilterIndex:
         """Nanoseconds of a search, 0 while none was measured."""
         return self.nanoseconds / self.samples if self.samples else 0.0
 
-    def _entry(self, where: Where) -> IndexEntry:
+    def _entry(self, where: "Where") -> IndexEntry:
+        from gateway.where.terms import terms
+
         found = terms(where.expression)
         if not found:
             entry = IndexEntry(where, None)
@@ -440,7 +337,7 @@ class FilterIndex:
             del self._operands[term.key]
             self.bytes -= NODE_OVERHEAD * term.nodes
 
-    def _best(self, found: list[Term]) -> Term:
+    def _best(self, found: "list[Term]") -> "Term":
         """Return the equality with the fewest entries so far; without one, the first term.
 
         So a comparison that all expressions share (the same site) is not chosen.
@@ -448,6 +345,6 @@ class FilterIndex:
         equalities = [term for term in found if term.operator == "="]
         return min(equalities, key=self._count) if equalities else found[0]
 
-    def _count(self, equality: Term) -> int:
+    def _count(self, equality: "Term") -> int:
         operand = self._operands.get(equality.key)
         return 0 if operand is None else operand.count(equality.constant)

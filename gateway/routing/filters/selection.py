@@ -1,7 +1,7 @@
 """Selects the subscriptions that want one message, from those whose topic filters match."""
 
 from collections.abc import Callable, Iterable
-from typing import TypeAlias, cast
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from gateway.access.access import Access
 from gateway.access.rule import READ
@@ -11,7 +11,9 @@ from gateway.routing.budget import CUT_SHORT, PASSED, SKIPPED, Budget
 from gateway.routing.filters.filter_index import FilterIndex, IndexEntry
 from gateway.routing.route import Destination
 from gateway.routing.subscriptions.subscription import Group, Member, Subscriber, Subscription
-from gateway.where.compile import Where
+
+if TYPE_CHECKING:
+    from gateway.where.compile import Where
 
 Rights: TypeAlias = Callable[[Access], int]
 """Returns the rights that an access gives on the message's topic."""
@@ -88,6 +90,8 @@ class Selection:
         if message is None:
             return
         if self._budget.unfinished:
+            from gateway.where.compile import Where
+
             message.forget_parts_but(Where)
         else:
             message.part_values = None
@@ -113,7 +117,7 @@ class Selection:
 
     def _passes(
         self,
-        where: Where,
+        where: "Where",
         message: Message,
         subscription: Subscription,
         decided: bool,

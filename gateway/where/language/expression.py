@@ -2,7 +2,7 @@
 
 Every node has its parts in `operands`, in the order of the text, so that folding and checking walk
 the tree without knowing its nodes. Nodes are compared by identity: Python treats 1, 1.0 and True as
-equal, the language does not.
+equal, the language does not. Nobody changes a node; a frozen class takes 6 KB more.
 """
 
 from collections.abc import Hashable
@@ -12,95 +12,95 @@ from enum import Enum
 from gateway.where.language.conversions import Value
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Expression:
     """What every node has."""
 
     operands: tuple["Expression", ...] = field(default=(), kw_only=True)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Literal(Expression):
     """A value in the text, or one computed by folding."""
 
     value: Value
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class SystemField(Expression):
     """A field of where-language 6.1 by its name in small letters without `$`."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class TopicLevel(Expression):
     """`topic[index]`."""
 
     index: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class UserProperty(Expression):
     """`$user.key`."""
 
     key: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class PayloadPath(Expression):
     """`payload.a[0]`: at least one step, a member's name or an index."""
 
     steps: tuple[str | int, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class BareName(Expression):
     """A user property or else a top-level payload member (where-language 6.2)."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Not(Expression):
     """NOT of one operand; `x NOT IN (...)`, `IS NOT` and similar are a Not around the test."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class And(Expression):
     """AND of two or more operands."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Or(Expression):
     """OR of two or more operands."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Comparison(Expression):
     """`left operator right`; the operator is one of `= != < <= > >=`."""
 
     operator: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class IsNull(Expression):
     """`x IS NULL`."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class IsTruth(Expression):
     """`x IS TRUE` or `x IS FALSE`."""
 
     truth: bool
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class In(Expression):
     """`x IN (a, ...)`; the operands are x and then the elements."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Between(Expression):
     """`x BETWEEN low AND high`; the operands in this order."""
 
@@ -116,28 +116,28 @@ Pattern = tuple[str | Wildcard, ...]
 """A LIKE pattern with its escapes resolved: single code points and wildcards."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Like(Expression):
     """`x LIKE pattern`."""
 
     pattern: Pattern
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Arithmetic(Expression):
     """`a + b - c` or `a * b / c % d`, from left to right; one operator less than operands."""
 
     operators: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Sign(Expression):
     """Unary `+` or `-`."""
 
     sign: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class SearchedCase(Expression):
     """`CASE WHEN condition THEN result ... END`.
 
@@ -146,7 +146,7 @@ class SearchedCase(Expression):
     """
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class SimpleCase(Expression):
     """`CASE subject WHEN value THEN result ... END`; the subject, then as in SearchedCase."""
 
@@ -160,28 +160,28 @@ class CastType(Enum):
     BOOLEAN = "BOOLEAN"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Cast(Expression):
     """`CAST(x AS type)`."""
 
     to: CastType
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Call(Expression):
     """A call of a function of where-language 8 by its name in capitals."""
 
     function: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Stateful(Expression):
     """A call of a function with memory, by its name in capitals (where-language 13)."""
 
     function: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class TopicMatches(Expression):
     """`TOPIC_MATCHES('topic filter')`."""
 

@@ -24,9 +24,6 @@ from gateway.where.language.expression import (
 NODE: Final = 200
 """Work of a node of the tree, without that of a text's length."""
 
-ORDINARY: Final = 5_000
-"""The work of nearly all evaluations is at most this."""
-
 _NOT_ASCII: Final = 8
 """Work of a code point of a text that UPPER and LOWER encode."""
 

@@ -10,7 +10,6 @@ from gateway.routing.filters.filter_index import (
     Held,
     IndexEntry,
     OperandIndex,
-    Term,
     count,
     excluding,
     gather,
@@ -19,6 +18,7 @@ from gateway.routing.filters.filter_index import (
 from gateway.where.compile import compile_where
 from gateway.where.language.conversions import ORDERS, compare
 from gateway.where.language.expression import PayloadPath
+from gateway.where.terms import Term
 from tests.support.table import table
 
 

@@ -1,8 +1,8 @@
 import pytest
 
 from gateway.mqtt.message import Message
-from gateway.routing.filters.filter_index import terms
 from gateway.where.compile import compile_where
+from gateway.where.terms import terms
 from tests.support.table import table
 
 MESSAGE = Message(
