@@ -17,15 +17,16 @@ NO_TOPIC: Final = ""
 NOT_LISTED: Final[list[int]] = []
 """Replaces the lists of a batch whose packets have equal sizes."""
 
-HIGH: Final = b"".join(bytes((high,)) * 256 for high in range(256))
-"""The high bytes of all packet identifiers, in order."""
+_HIGH = b""
+_LOW = b""
+"""The high and the low bytes of all packet identifiers in order, 128 KiB, once a batch needed them.
+Compiled, these are C names that no other module sees."""
 
-LOW: Final = bytes(range(256)) * 256
-"""Their low bytes."""
 
-# Compiled, these are C names that no other module sees.
-_HIGH = HIGH
-_LOW = LOW
+def _list_identifiers() -> None:
+    global _HIGH, _LOW  # noqa: PLW0603 - made once
+    _HIGH = b"".join([bytes((high,)) * 256 for high in range(256)])
+    _LOW = bytes(range(256)) * 256
 
 
 class PacketBatch:
@@ -151,6 +152,8 @@ class PacketBatch:
                 data[offset] = packet_id >> 8
                 data[offset + 1] = packet_id & 0xFF
             else:
+                if not _HIGH:
+                    _list_identifiers()
                 data[offset::size] = _HIGH[packet_id : packet_id + count]
                 data[offset + 1 :: size] = _LOW[packet_id : packet_id + count]
             return data
@@ -202,6 +205,8 @@ def packet_ids(high: bytes, low: bytes) -> Sequence[int]:
     """
     first = high[0] << 8 | low[0]
     end = first + len(high)
+    if not _HIGH:
+        _list_identifiers()
     if high == _HIGH[first:end] and low == _LOW[first:end]:
         return range(first, end)
     return tuple([upper << 8 | lower for upper, lower in zip(high, low, strict=True)])

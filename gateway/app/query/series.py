@@ -45,12 +45,13 @@ Source = Callable[[], float]
 
 
 class Ring:
-    """The last values of every figure at one step; NaN if unknown."""
+    """The last values of every figure at one step, NaN if unknown; it grows to its size."""
 
     def __init__(self, step: int, size: int, figures: int, second: int = 0) -> None:
         self.step = step
         self._size = size
-        self._values = array("f", [math.nan]) * (size * figures)
+        self._values = array("f")  # the figures of a step side by side
+        self._stored = 0  # steps, since the ring was empty
         self._sums = [0.0] * figures
         self._count = 0
         self.at = second // step
@@ -65,20 +66,31 @@ class Ring:
         self._count += 1
 
     def _store(self, at: int) -> None:
-        size, values, count = self._size, self._values, self._count
-        if count:
-            values[self.at % size :: size] = array("f", [total / count for total in self._sums])
-        unknown = array("f", [math.nan]) * len(self._sums)
-        for missing in range(max(self.at + 1, at - size + 1), at):
-            values[missing % size :: size] = unknown
-        self._sums = [0.0] * len(self._sums)
+        figures, count = len(self._sums), self._count
+        unknown = array("f", [math.nan]) * figures
+        if at - self.at < self._size:
+            self._append(array("f", [total / count for total in self._sums]) if count else unknown)
+            for _ in range(self.at + 1, at):
+                self._append(unknown)
+        else:
+            self._values, self._stored = array("f"), 0
+        self._sums = [0.0] * figures
         self._count, self.at = 0, at
+
+    def _append(self, step: "array[float]") -> None:
+        begin = self._stored % self._size * len(step)
+        self._values[begin : begin + len(step)] = step
+        self._stored += 1
 
     def course(self, index: int, last: int) -> list[float | None]:
         """Return the last complete values of a figure, the oldest first."""
-        begin, size = index * self._size, self._size
-        found = [self._values[begin + at % size] for at in range(self.at - last, self.at)]
-        return [None if math.isnan(value) else float(f"{value:.5g}") for value in found]
+        known = min(last, self._stored, self._size)
+        steps = range(self._stored - known, self._stored)
+        places = [at % self._size * len(self._sums) + index for at in steps]
+        found = [self._values[place] for place in places]
+        return [None] * (last - known) + [
+            None if math.isnan(value) else float(f"{value:.5g}") for value in found
+        ]
 
 
 class Series:

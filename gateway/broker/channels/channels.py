@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Callable, Iterator, Mapping
-from difflib import SequenceMatcher
 from itertools import chain
 from typing import TYPE_CHECKING, cast
 
@@ -472,6 +471,8 @@ def _is_similar(one: str, other: str) -> bool:
     """Return whether one of two names may be a misspelling of the other."""
     if max(len(one), len(other)) > COMPARED_CHARACTERS:
         return False
+    from difflib import SequenceMatcher
+
     return SequenceMatcher(None, one.casefold(), other.casefold()).ratio() >= 0.75
 
 
