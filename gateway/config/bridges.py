@@ -4,10 +4,10 @@ Kinds are entry points of the group `tidegate.bridges`; only those that a file n
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from gateway.config.reader import Reader
+from gateway.settings.declaration import settings_class
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -37,7 +37,7 @@ class BridgeKind(Protocol):
         """Return the bridge's name."""
 
 
-@dataclass(frozen=True, slots=True)
+@settings_class
 class BridgeConfig:
     """One table, read."""
 

@@ -5,7 +5,6 @@ and its meaning.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from gateway.config.bridges import BridgeConfig
@@ -13,7 +12,7 @@ from gateway.settings.access import AccessSettings, RoleSettings
 from gateway.settings.broker import BrokerSettings, RetainedExpiry, SubscriptionFilter
 from gateway.settings.channel import ChannelSettings
 from gateway.settings.checks import gateway_id
-from gateway.settings.declaration import Key, Mistake, key, keys_of, table, tables
+from gateway.settings.declaration import Key, Mistake, key, keys_of, settings_class, table, tables
 from gateway.settings.delivery import DeliverySettings
 from gateway.settings.listener import ListenerSettings
 from gateway.settings.log import LogSettings
@@ -51,7 +50,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
+@settings_class
 class GatewaySettings:
     """The gateway's name."""
 
@@ -64,7 +63,7 @@ class GatewaySettings:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@settings_class
 class Configuration:
     """A configuration file.
 

@@ -1,12 +1,10 @@
 """Who may do what beside what a listener says: `[access]`."""
 
-from dataclasses import dataclass
-
 from gateway.settings.checks import boolean, text, texts
-from gateway.settings.declaration import key, tables
+from gateway.settings.declaration import key, settings_class, tables
 
 
-@dataclass(frozen=True, slots=True)
+@settings_class
 class RoleSettings:
     """A [role](access.md#roles): what some users may read and write. At most 1000 of them.
 
@@ -49,7 +47,7 @@ class RoleSettings:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@settings_class
 class AccessSettings:
     """[Access](access.md) beside the `acl_file` of a listener."""
 

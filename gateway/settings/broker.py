@@ -1,7 +1,7 @@
 """What the person who runs the gateway can set about its broker: `[broker]` and what is near it."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 
 from gateway.settings.channel import ChannelSettings
@@ -15,7 +15,7 @@ from gateway.settings.checks import (
     unshared_filter,
     whole_number,
 )
-from gateway.settings.declaration import Mistake, key
+from gateway.settings.declaration import Mistake, key, settings_class
 from gateway.settings.delivery import DeliverySettings
 from gateway.settings.quantities import duration, seconds, size
 from gateway.settings.storage import DurabilityRule
@@ -65,7 +65,7 @@ class Unconfigured(StrEnum):
     DURABLE = "durable"
 
 
-@dataclass(frozen=True, slots=True)
+@settings_class
 class SubscriptionFilter:
     """An expression for clients that subscribe without one.
 
@@ -87,7 +87,7 @@ class SubscriptionFilter:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@settings_class
 class RetainedExpiry:
     """How long messages are retained at most, for publishers that set no Message Expiry Interval.
 
@@ -104,7 +104,7 @@ class RetainedExpiry:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@settings_class
 class BrokerSettings:
     """Limits of the broker, in bytes, seconds and counts."""
 

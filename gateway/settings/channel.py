@@ -1,7 +1,6 @@
 """Shared subscriptions with a queue of their own: `[[channel]]`."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 
 from gateway.settings.checks import (
@@ -13,7 +12,7 @@ from gateway.settings.checks import (
     unshared_filter,
     whole_number,
 )
-from gateway.settings.declaration import Mistake, key
+from gateway.settings.declaration import Mistake, key, settings_class
 from gateway.settings.quantities import duration, size
 from gateway.settings.when_full import OF_ONE_QUEUE, WhenFull
 
@@ -36,7 +35,7 @@ class Choice(StrEnum):
     STICKY = "sticky"  # the same for all messages of a topic, while the consumers stay
 
 
-@dataclass(frozen=True, slots=True)
+@settings_class
 class ChannelSettings:
     """A [channel](channels.md), whose consumers subscribe to `$share/<name>/<filter>`."""
 

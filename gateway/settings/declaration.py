@@ -1,12 +1,12 @@
 """How settings are declared: each key once, with its check, its default and its meaning.
 
-A table of the configuration file is a dataclass, and its keys are fields made by `key`. Reading,
-defaults, the documentation's tables and the JSON Schema are all derived from that.
+A table of the configuration file is a `settings_class`, and its keys are fields made by `key`.
+Reading, defaults, the documentation's tables and the JSON Schema are all derived from that.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import MISSING, dataclass, field, fields
-from typing import Any, Generic, TypeVar, overload
+from dataclasses import MISSING, Field, FrozenInstanceError, dataclass, field, fields
+from typing import Any, Generic, NoReturn, TypeVar, dataclass_transform, overload
 
 T = TypeVar("T")
 D = TypeVar("D")
@@ -134,6 +134,63 @@ def tables(
     """
     metadata = {"table": settings, "name": name, "many": most, "single_table": single_table}
     return field(default=MISSING if needed else default, metadata=metadata)
+
+
+def _fill(self: Any, *values: Any, **named: Any) -> None:
+    declared = fields(self)
+    given = dict(zip((each.name for each in declared), values, strict=False))
+    wrong = [*values[len(declared) :], *(given.keys() & named), *(named.keys() - _names(declared))]
+    if wrong:
+        raise TypeError(f"{type(self).__name__}: {wrong[0]!r} is unknown, or given twice")
+    given.update(named)
+    for each in declared:
+        value = given.get(each.name, each.default)
+        if value is MISSING:
+            make: Any = each.default_factory
+            if make is MISSING:
+                raise TypeError(f"{type(self).__name__} needs {each.name}")
+            value = make()
+        object.__setattr__(self, each.name, value)
+
+
+def _names(declared: tuple[Field[Any], ...]) -> set[str]:
+    return {each.name for each in declared}
+
+
+def _values(self: Any) -> tuple[Any, ...]:
+    return tuple([getattr(self, each.name) for each in fields(self)])
+
+
+def _equals(self: Any, other: object) -> bool:
+    return type(other) is type(self) and _values(self) == _values(other)
+
+
+def _hash(self: Any) -> int:
+    return hash(_values(self))
+
+
+def _shown(self: Any) -> str:
+    parts = [f"{each.name}={getattr(self, each.name)!r}" for each in fields(self)]
+    return f"{type(self).__name__}({', '.join(parts)})"
+
+
+def _refuse(self: Any, name: str, _: object = None) -> NoReturn:
+    raise FrozenInstanceError(f"{type(self).__name__}.{name} cannot be changed")
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
+def settings_class(kind: type[T]) -> type[T]:
+    """Make the class a frozen dataclass with slots, whose methods are the same for all of them.
+
+    `dataclass(frozen=True)` generates six functions for each class, some 10 KiB of code that a
+    gateway holds as long as it runs. Reading an attribute costs the same, making an object more.
+    """
+    made: Any = dataclass(init=False, repr=False, eq=False, slots=True)(kind)
+    made.__init__, made.__repr__ = _fill, _shown
+    made.__eq__, made.__hash__ = _equals, _hash
+    made.__setattr__ = made.__delattr__ = _refuse
+    result: type[T] = made
+    return result
 
 
 def keys_of(settings: type) -> Iterator[Key]:

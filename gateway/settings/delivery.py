@@ -1,14 +1,13 @@
 """How messages leave for clients, each at once or several together: `[delivery]`."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from gateway.settings.checks import one_of, text, whole_number
-from gateway.settings.declaration import Mistake, key, table, tables
+from gateway.settings.declaration import Mistake, key, settings_class, table, tables
 from gateway.settings.quantities import milliseconds, size
 
 
-@dataclass(frozen=True, slots=True)
+@settings_class
 class DeliveryClassSettings:
     """The [delivery policy](delivery.md) of one class of clients."""
 
@@ -37,7 +36,7 @@ class DeliveryClassSettings:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@settings_class
 class DeliveryRule:
     """The class of a client; the first table that matches counts.
 
@@ -69,7 +68,7 @@ class DeliveryRule:
             yield "client", self.client, "either client or user, not both"
 
 
-@dataclass(frozen=True, slots=True)
+@settings_class
 class DeliverySettings:
     """When messages are sent to clients: see [delivery policies](delivery.md)."""
 

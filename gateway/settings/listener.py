@@ -1,7 +1,6 @@
 """Addresses at which clients connect: `[[listener]]`."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from gateway.settings.checks import (
     Network,
@@ -18,7 +17,7 @@ from gateway.settings.checks import (
     url_paths,
     whole_number,
 )
-from gateway.settings.declaration import Mistake, key
+from gateway.settings.declaration import Mistake, key, settings_class
 from gateway.settings.durability import durability
 from gateway.settings.quantities import seconds, size
 from gateway.settings.web_address import is_loopback
@@ -54,7 +53,7 @@ NAMES = frozenset({"password_file", "tls_identity"})
 """One of these keys proves a user name."""
 
 
-@dataclass(frozen=True, slots=True)
+@settings_class
 class ListenerSettings:
     """Where clients connect, and their limits; without any, 127.0.0.1:1883.
 

@@ -1,10 +1,9 @@
 """The level of log lines: `[log]`."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from gateway.settings.checks import one_of
-from gateway.settings.declaration import key
+from gateway.settings.declaration import key, keys_of, settings_class
 
 
 class Level(StrEnum):
@@ -19,7 +18,7 @@ class Level(StrEnum):
 AS_LEVEL = "as `level`"
 
 
-@dataclass(frozen=True, slots=True)
+@settings_class
 class LogSettings:
     """Levels of the log, for all and for a [part](#log)."""
 
@@ -50,4 +49,4 @@ class LogSettings:
 ALL = "all"
 """Represents every part without its own level, to which `level` applies."""
 
-PARTS = (ALL, *LogSettings.__slots__[1:])
+PARTS = (ALL, *[each.attribute for each in keys_of(LogSettings)][1:])

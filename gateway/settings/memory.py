@@ -1,12 +1,10 @@
 """The memory limit for clients: `[memory]`."""
 
-from dataclasses import dataclass
-
-from gateway.settings.declaration import key
+from gateway.settings.declaration import key, settings_class
 from gateway.settings.quantities import size_from
 
 
-@dataclass(frozen=True, slots=True)
+@settings_class
 class MemorySettings:
     """What all clients together may make the gateway hold in [memory](#memory)."""
 

@@ -1,14 +1,13 @@
 """Who may read the figures: `[metrics]`."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from gateway.settings.checks import boolean, hosts, text, whole_number
-from gateway.settings.declaration import Mistake, key
+from gateway.settings.declaration import Mistake, key, settings_class
 from gateway.settings.web_address import is_loopback
 
 
-@dataclass(frozen=True, slots=True)
+@settings_class
 class MetricsSettings:
     """Figures and health [over HTTP](../operate/metrics.md), if the section is there."""
 

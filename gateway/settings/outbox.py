@@ -1,11 +1,10 @@
 """The bounds of all streams that wait for the fleet: `[outbox]`."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 
 from gateway.settings.checks import number, one_of, stream, whole_number
-from gateway.settings.declaration import Mistake, key
+from gateway.settings.declaration import Mistake, key, settings_class
 from gateway.settings.quantities import seconds, size_from
 from gateway.settings.when_full import OF_ONE_QUEUE, WhenFull
 
@@ -18,7 +17,7 @@ class Mode(StrEnum):
     EXPIRE = "expire"
 
 
-@dataclass(frozen=True, slots=True)
+@settings_class
 class OutboxSettings:
     """Limits of all streams that [wait for the fleet](#the-outbox)."""
 
@@ -68,7 +67,7 @@ class OutboxSettings:
                 yield name, None, "must be given with survive"
 
 
-@dataclass(frozen=True, slots=True)
+@settings_class
 class StreamSettings:
     """Limits of one stream that waits for the fleet."""
 

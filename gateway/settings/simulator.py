@@ -1,13 +1,11 @@
 """Simulated nodes: `[[simulator]]`."""
 
-from dataclasses import dataclass
-
 from gateway.settings.checks import text
-from gateway.settings.declaration import key
+from gateway.settings.declaration import key, settings_class
 from gateway.settings.quantities import duration
 
 
-@dataclass(frozen=True, slots=True)
+@settings_class
 class SimulatorSettings:
     """A simulated node, which makes a pseudo-terminal that a `[[serial]]` opens."""
 

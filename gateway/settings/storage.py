@@ -1,15 +1,14 @@
 """What is written to the card: `[storage]`, `[[durability]]` and `[history]`."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from gateway.settings.checks import text, unshared_filter
-from gateway.settings.declaration import Mistake, key
+from gateway.settings.declaration import Mistake, key, settings_class
 from gateway.settings.durability import durability
 from gateway.settings.quantities import bytes_a_day, milliseconds, seconds, size, size_from
 
 
-@dataclass(frozen=True, slots=True)
+@settings_class
 class StorageSettings:
     """What is written to the card, and when."""
 
@@ -40,7 +39,7 @@ class StorageSettings:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@settings_class
 class DurabilityRule:
     """A [durability class](../understand/durability.md) for some clients, or for some topics.
 
@@ -72,7 +71,7 @@ class DurabilityRule:
             yield "topic", self.topic, "either topic or client, not both"
 
 
-@dataclass(frozen=True, slots=True)
+@settings_class
 class HistorySettings:
     """A record of the accepted messages."""
 

@@ -1,7 +1,6 @@
 """The fleet's broker: `[uplink]`."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from gateway.settings.broker import NEVER
 from gateway.settings.checks import (
@@ -21,7 +20,7 @@ from gateway.settings.checks import (
     whole_number,
     windows,
 )
-from gateway.settings.declaration import Mistake, key, table, tables
+from gateway.settings.declaration import Mistake, key, settings_class, table, tables
 from gateway.settings.outbox import StreamSettings
 from gateway.settings.quantities import bytes_a_day, duration, seconds, size, size_from
 
@@ -43,7 +42,7 @@ ONLY_WITH_URL = (
 """Keys without a meaning for a directory."""
 
 
-@dataclass(frozen=True, slots=True)
+@settings_class
 class RuleSettings:
     """What is sent to the fleet: messages on `topic` for which `where` is TRUE.
 
@@ -108,7 +107,7 @@ class RuleSettings:
         return self.target, self.retain, self.qos
 
 
-@dataclass(frozen=True, slots=True)
+@settings_class
 class DownSettings:
     """Messages from the fleet's broker on `topic`, published here as `local`.
 
@@ -138,7 +137,7 @@ class DownSettings:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@settings_class
 class ReconnectSettings:
     """How long the gateway waits before it connects again, such as `{ min = "5s", max = "2m" }`."""
 
@@ -161,7 +160,7 @@ class ReconnectSettings:
             yield "min", self.minimum, f"at most max, which is {self.maximum:g} s"
 
 
-@dataclass(frozen=True, slots=True)
+@settings_class
 class NotificationSettings:
     """A message on each connection, and the will, like those of Mosquitto's bridges.
 
@@ -194,7 +193,7 @@ class NotificationSettings:
             yield "topic", self.topic, "a topic with no placeholder but {gateway}"
 
 
-@dataclass(frozen=True, slots=True)
+@settings_class
 class UplinkSettings:
     """The fleet's broker or a directory; without the section nothing is sent.
 
