@@ -20,7 +20,6 @@ from gateway.mqtt.topics import SHARED_PREFIX, check_topic_filter, topic_matches
 from gateway.settings.channel import ChannelSettings
 from gateway.storage.state.note import is_noted, note, note_of, noted_parts
 from gateway.telemetry.sys_topics import SysTopics
-from gateway.where.compile import compile_value
 from gateway.where.language.errors import WhereError
 
 if TYPE_CHECKING:
@@ -141,6 +140,8 @@ def read_channel(name: str, text: str) -> tuple[ChannelSettings, str]:
     if topic_filter.startswith(SHARED_PREFIX):
         reader.mistake("filter", topic_filter, "a topic filter, not shared")
     if settings.priority is not None:
+        from gateway.where.compile import compile_value
+
         try:
             compile_value(settings.priority)
         except WhereError as error:
