@@ -17,10 +17,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col
 
 from pipeline.errors import PipelineError
-from pipeline.gold import carried, expected, own
+from pipeline.gold import carried, expected, freshness, own, silences
 from pipeline.gold.assets import ASSETS, aliases, zones
 from pipeline.gold.days import GATEWAY_DAY, NODE_DAY, Days, Quarantined
 from pipeline.gold.expected import UNEXPECTED, Unexpected
+from pipeline.gold.freshness import DATE, FRESHNESS
 from pipeline.gold.readings import READINGS
 from pipeline.gold.tasks import Job, SilverFile, run
 from pipeline.gold.windows import LENGTHS, LOCAL, Windows
@@ -28,22 +29,14 @@ from pipeline.policy import Aliases
 from pipeline.records.declared import NOTHING, Declared
 from pipeline.settings import Watch, unwatched
 from pipeline.tables import delta, on_disk, staging
-from pipeline.tables.columns import QUARANTINE, SILVER, Columns, arrow_schema
+from pipeline.tables.columns import QUARANTINE, SILVER, Columns
 from pipeline.tables.quarantined import COLUMNS, Marks, marks_of, quarantined
 from pipeline.tables.quarantined import Quarantined as Row
 from pipeline.tables.spark_files import read_files, write_folder
 
-DATE = "date"
-FRESHNESS: Columns = (
-    ("gateway_id", "string"),
-    ("node", "string"),
-    ("last_time", "timestamp"),
-    ("last_received", "timestamp"),
-)
-"""The newest event of each node, and of each gateway (`node` is null) with its newest receipt."""
-
 TABLES: dict[str, Columns] = {
     **dict.fromkeys(LENGTHS, READINGS),
+    silences.TABLE: silences.SILENCES,
     "gateway_day": GATEWAY_DAY,
     "node_day": NODE_DAY,
     expected.TABLE: UNEXPECTED,
@@ -52,16 +45,17 @@ TABLES: dict[str, Columns] = {
 VIEWS: dict[str, Columns] = {
     **TABLES,
     LOCAL: READINGS,
-    "freshness": FRESHNESS,
+    freshness.TABLE: FRESHNESS,
     "assets": ASSETS,
 }
 """What queries of one's own may read beside silver."""
 
 TAKEN = frozenset(
-    (*TABLES, LOCAL, "freshness", "assets", "runs", *on_disk.IN_DELTA, *on_disk.IN_BATCHES)
+    (*TABLES, LOCAL, freshness.TABLE, "assets", "runs", *on_disk.IN_DELTA, *on_disk.IN_BATCHES)
 )
 """Names that no table of one's own can have."""
 
+NO_REPORTS: Mapping[str, datetime] = {}
 ROWS_AT_ONCE = 5_000_000
 """Rows that are made at once, at least one day: what a task may have of one sensor or gateway."""
 
@@ -70,7 +64,7 @@ def create(root: Path) -> None:
     """Give each table its columns."""
     for table, columns in TABLES.items():
         delta.create(root / table, columns)
-    delta.create(root / "freshness", FRESHNESS)
+    delta.create(root / freshness.TABLE, FRESHNESS)
 
 
 def all_dates(root: Path, marks: Marks) -> set[str]:
@@ -96,6 +90,7 @@ def make(
     assets: pa.Table | None = None,
     queries: Mapping[str, str] | None = None,
     declared: Declared = NOTHING,
+    reports: Mapping[str, datetime] = NO_REPORTS,
     watch: Watch = unwatched,
 ) -> datetime | None:
     """Make the rows of these dates anew, each table in one step; `marks` is `State.marks`.
@@ -103,10 +98,12 @@ def make(
     What holds from a date into others is made there, too, up to `now`. `made` is when that was
     last done; returns when it was done now. With `assets` days by local time are made, too, and
     tables of one's own by `queries` (gold.queries). `declared` says what is expected of readings,
-    and the kinds of quantities. `watch` gets how many dates have their readings.
+    and the kinds of quantities. `reports` says when a ledger of each gateway came. `watch` gets how
+    many dates have their readings.
     """
     touched = {date.fromisoformat(day) for day in dates if day}
     if not touched:
+        freshness.update(root, (), reports)
         return made
     now = now or datetime.now(UTC)
     spark = open_session()
@@ -117,7 +114,7 @@ def make(
     _make_unexpected(silver, wanted)
     before = carried.heard_from(root)
     _make_days(silver, wanted, _quarantined(root, wanted, marks))
-    _make_freshness(root)
+    freshness.update(root, wanted, reports)
     heard = carried.heard_from(root)
     last = carried.horizon(heard, now)
     days = carried.reached(wanted, before, heard, made, last)
@@ -256,7 +253,7 @@ def _make_readings(
     held = {end: carried.as_rows(carried.carried_from(silver.root, [end])) for end in ends}
     begun = _carried(silver.root, days)
     job = _windows(silver, days, days, begun, heard, now)
-    silver.make(LENGTHS, days, job, days)
+    silver.make((*LENGTHS, silences.TABLE), days, job, days)
     now_held = {end: carried.as_rows(carried.carried_from(silver.root, [end])) for end in ends}
     return {end for end in ends if now_held[end] != held[end]}
 
@@ -283,7 +280,8 @@ def _windows(
 ) -> Windows:
     found = delta.read_parts(silver.root / expected.TABLE, expected.MARKED, DATE, set(read))
     kinds, out = dict(silver.declared.kinds), expected.left_out_of(found)
-    return Windows(begun, carried.as_ms(heard), _ms(now), tuple(days), None, kinds, out)
+    lacking = silences.Lacking(silver.root, silver.aliases)
+    return Windows(begun, carried.as_ms(heard), _ms(now), tuple(days), lacking, None, kinds, out)
 
 
 def _make_unexpected(silver: _Silver, dates: list[date]) -> None:
@@ -336,18 +334,3 @@ def _quarantined(root: Path, dates: list[date], marks: Marks) -> Quarantined:
 def _quarantine(root: Path, marks: Marks) -> Iterable[Row]:
     rows = on_disk.read_columns(root / "quarantine", QUARANTINE, COLUMNS)
     return quarantined(rows, marks_of(rows, marks))
-
-
-def _make_freshness(root: Path) -> None:
-    parts = []
-    of_node, of_gateway = ["last_time"], ["last_time", "last_received"]
-    for table, keys, times in (
-        ("node_day", ["gateway_id", "node"], of_node),
-        ("gateway_day", ["gateway_id"], of_gateway),
-    ):
-        rows = delta.read(root / table, [*keys, *times])
-        newest = rows.group_by(keys).aggregate([(time, "max") for time in times])
-        parts.append(newest.rename_columns([*keys, *times]))
-    schema = arrow_schema(FRESHNESS)
-    both = pa.concat_tables(parts, promote_options="default").select(schema.names).cast(schema)
-    delta.overwrite(root / "freshness", both)

@@ -78,6 +78,7 @@ NEEDED = (
     *("value", "value_text", "unit", "quality"),
 )
 """The columns of silver that readings are made from."""
+NUMBERED = ("gateway_id", "epoch", "stream", "seq")
 NO_KINDS: Mapping[str, str] = {}
 _LAST_SEQ = 2**63 - 1  # a value that is carried stands behind the reading that it is of
 
@@ -108,8 +109,12 @@ class Readings:
     units: Units
     of_day: Array
     """The last unit of its sensor's day, -1 for none."""
+    numbered: pa.Table
+    """The columns of NUMBERED."""
     gap: Array
-    """Whether the silence before it was longer than SILENT times the sensor's median."""
+    """Whether the silence before it was longer than SILENT times `usual_ms`."""
+    usual_ms: Array
+    """The sensor's median interval of the day."""
     until: Array
     """When its value ends to hold."""
     following: Array
@@ -156,9 +161,10 @@ class Readings:
         follows = np.where(following >= 0, ms[following], end)
         until = np.where(good, np.minimum(follows, ms + holds()[kind]), ms)
         text, of_day = rows["value_text"].combine_chunks(), _of_day(sensor, day, good, unit.codes)
+        gap, usual = _gaps(sensor, day, ms, own)
         return cls(
             names, sensor, time, ms, day, own, good, kind, value, has_value, text, has_text,
-            unit.codes, units, of_day, _gaps(sensor, day, ms, own), until, following,
+            unit.codes, units, of_day, rows.select(list(NUMBERED)), gap, usual, until, following,
             counted, has_counted,
         )  # fmt: skip
 
@@ -215,8 +221,11 @@ def _of_day(sensor: Array, day: Array, good: Array, unit: Array) -> Array:
     return spread(np.where(last >= 0, unit[last], -1), begins, len(unit))
 
 
-def _gaps(sensor: Array, day: Array, ms: Array, own: Array) -> Array:
-    """Say which readings came after a silence of more than SILENT times the day's median."""
+def _gaps(sensor: Array, day: Array, ms: Array, own: Array) -> tuple[Array, Array]:
+    """Say which readings came after a silence of more than SILENT times the day's median.
+
+    The second is that median.
+    """
     begins = runs(sensor, day)
     number = spread(np.arange(len(begins)), begins, len(ms))
     before = np.diff(ms, prepend=0)
@@ -227,10 +236,11 @@ def _gaps(sensor: Array, day: Array, ms: Array, own: Array) -> Array:
     counts = np.bincount(number[places], minlength=len(begins))
     firsts = np.cumsum(counts) - counts
     middle = firsts + np.maximum(counts - 1, 0) // 2  # the lower of two
-    usual = np.zeros(len(begins))
+    usual = np.zeros(len(begins), np.int64)
     some = counts > 0
     usual[some] = before[ordered[middle[some]]]
-    return there & (before > SILENT * usual[number])
+    of_reading = usual[number]
+    return there & (before > SILENT * of_reading), of_reading
 
 
 def _heard(gateway: Coded, heard: Mapping[str, int], ms: Array) -> Array:

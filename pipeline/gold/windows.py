@@ -12,6 +12,8 @@ from pipeline.gold.calendars import DAY_US, Calendar, Zoned, dated, day_of, ordi
 from pipeline.gold.expected import LEFT_OUT, with_left_out
 from pipeline.gold.kinds import KINDS, SAMPLE, STATE, TOTAL, code
 from pipeline.gold.readings import NEEDED, READINGS, SENSOR, Readings, joined
+from pipeline.gold.silences import TABLE as SILENCES
+from pipeline.gold.silences import Lacking, explained
 from pipeline.gold.tasks import Bucket, Job
 from pipeline.tables.arrays import (
     Array,
@@ -62,6 +64,7 @@ class Windows(Job):
     """When something of each gateway was last received, in ms."""
     now_ms: int
     dates: tuple[date, ...]
+    lacking: Lacking
     zones: Mapping[str, str] | None = None
     kinds: Mapping[str, str] = field(default_factory=dict)
     """Kinds of quantities that have another one than by their names."""
@@ -78,6 +81,9 @@ class Windows(Job):
         calendars = self._calendars(both)
         days = calendars.get(LOCAL) or Calendar()
         readings = Readings.of(both, own, self.heard, self.now_ms, days, self.kinds)
+        silences = explained(readings, self.lacking, self.dates)
+        if self.zones is None:
+            out.add(SILENCES, silences)
         for table, calendar in calendars.items():
             minutes = table == MINUTES  # of a number a minute would say no more than the hour
             for batch in by_window(readings, calendar, self.dates, states_only=minutes):

@@ -1,6 +1,6 @@
 """The tables `streams` and `gaps`: what arrived beside what the ledger says."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -15,6 +15,7 @@ from pipeline.tables.columns import GAPS, STREAMS, Columns, arrow_schema
 from pipeline.tables.islands import Island
 
 _KEYS = ("gateway", "epoch", "stream")
+_TIMES = ("after", "before")
 AT_ONCE = 500_000
 """Islands and ranges of ledgers that are compared at one time, a kilobyte each."""
 
@@ -22,8 +23,16 @@ Starts = dict[tuple[str, str], int]
 """The number of each start, by gateway and epoch."""
 
 
-def make(root: Path, known: pa.Table, touched: set[Key] | None) -> None:
-    """Make the rows of these streams' epochs anew, of all if None; `known` are silver's islands."""
+def make(
+    root: Path,
+    known: pa.Table,
+    touched: set[Key] | None,
+    note: Callable[[set[str]], None] = lambda _dates: None,
+) -> None:
+    """Make the rows of these streams' epochs anew, of all if None; `known` are silver's islands.
+
+    `note` gets the dates of gaps that are other ones now, before the tables change.
+    """
     starts, newest = _starts(root), _newest(known)
     gaps, streams = [_rows([], GAPS)], [_rows([], STREAMS)]
     for epochs in _portions(root, known, touched):
@@ -32,8 +41,25 @@ def make(root: Path, known: pa.Table, touched: set[Key] | None) -> None:
         gaps.append(_rows(found, GAPS))
         streams.append(_rows((_row(stream, newest) for stream in compared), STREAMS))
     changed = None if touched is None else {key[1] for key in touched}
+    if changed is not None:
+        note(_dates_changed(root, pa.concat_tables(gaps), changed))
     _replace(root / "gaps", pa.concat_tables(gaps), changed)
     _replace(root / "streams", pa.concat_tables(streams), changed)
+
+
+def _dates_changed(root: Path, new: pa.Table, epochs: set[str]) -> set[str]:
+    """Return the dates at the ends of gaps of these epochs that come, go or have another outcome.
+
+    Why a sensor was silent in such a date may be another reason now. Not so with numbers behind the
+    last row that is there, of which each report says more: no silence has ended there yet.
+    """
+    columns = [*_KEYS, "first", "last", "outcome", *_TIMES]
+    old = delta.read_parts(root / "gaps", columns, "epoch", epochs)
+    counted = pa.concat_tables([old, new.select(columns)]).group_by(columns)
+    both = counted.aggregate([([], "count_all")])
+    other = both.filter(pc.and_(pc.equal(both["count_all"], 1), pc.is_valid(both["before"])))
+    days = (pc.unique(other[name].cast(pa.date32())).to_pylist() for name in _TIMES)
+    return {str(day) for each in days for day in each if day is not None}
 
 
 def _portions(root: Path, known: pa.Table, touched: set[Key] | None) -> Iterator[pa.Array]:

@@ -2,11 +2,14 @@
 
 from collections import Counter
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pipeline.clock.spans import Epoch
+from pipeline.landing.listing import kind
 from pipeline.settings import Settings
 from pipeline.tables import islands
 from pipeline.tables.state import Commit, State, note_derived, since
@@ -35,7 +38,13 @@ def derive(
         commits = since(state, state.compared)
         corrected = _corrected(settings, state, session, commits)
         touched = _streams(commits)
-        ledger_tables.make(settings.tables, state.islands, touched)
+
+        def note(dates: set[str]) -> None:
+            if not dates.issubset(state.corrected):
+                state.corrected = tuple(sorted(dates.union(corrected, state.corrected)))
+                note_derived(settings.checkpoints, state)
+
+        ledger_tables.make(settings.tables, state.islands, touched, note)
         gateways = None if touched is None else {key[0] for key in touched}
         boards.make(settings.tables, state.islands, gateways)
         state.compared = state.last
@@ -62,6 +71,7 @@ def derive(
             assets=how.assets,
             queries=how.queries,
             declared=how.declared,
+            reports=_reports(state),
             watch=how.watch,
         )
         state.golden, state.corrected = state.last, ()
@@ -76,6 +86,23 @@ def _dates(settings: Settings, state: State) -> set[str]:
     if commits is None:
         return all_dates(settings.tables, state.marks)
     return {date for commit in commits for date in commit.dates}.union(state.corrected)
+
+
+def _reports(state: State) -> dict[str, datetime]:
+    """Return when the newest ledger of each gateway came that gold does not know of yet."""
+    commits = since(state, state.golden)
+    if commits is None:
+        near = pc.match_substring(state.files["name"], "/ledger/")
+        rows = state.files.filter(near).to_pylist()
+        marks = [(row["name"], row["mtime"]) for row in rows]
+    else:
+        marks = [(name, mark.mtime) for each in commits for name, mark in each.files.items()]
+    newest: dict[str, int] = {}
+    for name, mtime in marks:
+        if kind(name) == "ledger":
+            gateway = name.partition("/")[0]
+            newest[gateway] = max(mtime, newest.get(gateway, mtime))
+    return {gateway: datetime.fromtimestamp(ns / 1e9, UTC) for gateway, ns in newest.items()}
 
 
 def _corrected(

@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 from deltalake import DeltaTable, WriterProperties
 
 from pipeline.gold import make as gold
+from pipeline.gold.freshness import DATE
 from pipeline.gold.windows import LOCAL
 from pipeline.operation.full_disk import full_disk
 from pipeline.settings import Settings
@@ -83,7 +84,7 @@ def keep(settings: Settings, days: int, now: datetime | None = None) -> Done:
     limit_ms = int(datetime(limit.year, limit.month, limit.day, tzinfo=UTC).timestamp() * 1000)
     unknown = f"(received IS NULL OR received > {now_ms}) AND event_date < DATE '{limit}'"
     older = {"silver": f"received < {limit_ms} OR ({unknown})"}
-    older |= dict.fromkeys(GOLD, f"{gold.DATE} < DATE '{limit}'")
+    older |= dict.fromkeys(GOLD, f"{DATE} < DATE '{limit}'")
     deleted = 0
     with full_disk(settings), locked(settings.checkpoints):
         joined.resume(settings.tables, settings.checkpoints)

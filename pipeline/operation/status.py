@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from pipeline.errors import writing
 from pipeline.gold.expected import TABLE
+from pipeline.gold.silences import BY_RULE, CAUSES
 from pipeline.landing.listing import kind, list_landing
 from pipeline.ledger.completeness import OUTCOMES
 from pipeline.printable import printable
@@ -18,6 +19,7 @@ from pipeline.settings import Settings
 from pipeline.tables import delta, state
 from pipeline.tables.on_disk import IN_BATCHES, IN_DELTA
 
+SILENT, RULE, MISSING = CAUSES
 HOUR_SECONDS = 3_600
 LACKING = ("missing", "lost", "not_told")
 """The outcomes of numbers that are listed by gateway."""
@@ -31,7 +33,7 @@ GATEWAYS_SHOWN = 20
 
 GATEWAY_METRICS = (
     ("gateway_lag_seconds", "Age of a gateway's newest event.", "lag_seconds"),
-    ("gateway_silent", "1 if a gateway is silent for longer than it usually is.", "silent"),
+    ("gateway_silent", "1 if a gateway is silent longer than usual, and by no rule.", "silent"),
     ("gateway_missing", "Numbers that a gateway calls delivered and nobody has.", "missing"),
     ("gateway_lost", "Numbers that a gateway lost.", "lost"),
     ("gateway_unexpected", "Readings of a gateway that are not as expected.", "unexpected"),
@@ -51,6 +53,8 @@ def read_status(settings: Settings, now: datetime | None = None) -> Figures:
     root = settings.tables
     runs = _runs(root)
     unexpected = _unexpected(root)
+    gateways = _by_gateway(root, now, _sums(unexpected, "gateway_id"))
+    lags = [each["lag_seconds"] for each in gateways.values() if each["lag_seconds"] is not None]
     return {
         "rows": {table: committed.rows(table) for table in ("bronze", "silver", "quarantine")},
         "reasons": dict(sorted(committed.reasons.items())),
@@ -63,9 +67,9 @@ def read_status(settings: Settings, now: datetime | None = None) -> Figures:
         "unexpected": _sums(unexpected, "expectation"),
         "numbers": _numbers(root),
         "late_rows": _late(root),
-        "gateways": _gateways(root, now),
-        "by_gateway": _by_gateway(root, now, _sums(unexpected, "gateway_id")),
-        "lag_seconds": _lag(root, now),
+        "gateways": _gateways(gateways),
+        "by_gateway": gateways,
+        "lag_seconds": min(lags, default=None),
         "tables": {table: _size(root / table) for table in sorted(_tables(root))},
         "rates": _rates(runs, now),
         "last_run": runs[-1] | {"started": runs[-1]["started"].isoformat()} if runs else None,
@@ -115,7 +119,9 @@ def _gateway_lines(gateways: dict[str, Figures]) -> Iterator[str]:
         parts = [f"{each[outcome]:,} {outcome}" for outcome in ("missing", "lost") if each[outcome]]
         if each["silent"]:
             usual = each["usual_silence_seconds"]
-            parts.append(f"silent for {each['lag_seconds']:,.0f} s, usually {usual:,.0f} s at most")
+            why = ", though its ledger comes" if each["cause"] == MISSING else ""
+            silent = f"silent for {each['lag_seconds']:,.0f} s{why}"
+            parts.append(f"{silent}, usually {usual:,.0f} s at most")
         yield f"  {printable(name)}: {', '.join(parts)}"
     if len(troubled) > GATEWAYS_SHOWN:
         yield f"  and {len(troubled) - GATEWAYS_SHOWN:,} more gateways"
@@ -195,20 +201,25 @@ def _late(root: Path) -> int:
     return pc.sum(delta.read(root / "gateway_day", ["late_rows"])["late_rows"]).as_py() or 0
 
 
-def _newest(root: Path) -> dict[str, datetime]:
+def _fresh(root: Path) -> dict[str, Figures]:
+    """Return the newest event of each gateway, and when its newest ledger came, if one did."""
     if not delta.exists(root / "freshness"):
         return {}
-    rows = delta.read(root / "freshness").to_pylist()
+    rows = delta.read_all(root / "freshness").to_pylist()
     return {
-        row["gateway_id"]: row["last_time"]
+        row["gateway_id"]: {"event": row["last_time"], "report": row.get("last_report")}
         for row in rows
         if row["node"] is None and row["last_time"] is not None
     }
 
 
-def _gateways(root: Path, now: datetime) -> Figures:
-    ages = {gateway: (now - time).total_seconds() for gateway, time in _newest(root).items()}
-    silent = {gateway: round(age, 3) for gateway, age in sorted(ages.items()) if age > HOUR_SECONDS}
+def _gateways(gateways: dict[str, Figures]) -> Figures:
+    ages = {name: each["lag_seconds"] for name, each in gateways.items()}
+    silent = {
+        name: age
+        for name, age in ages.items()
+        if age is not None and age > HOUR_SECONDS and gateways[name]["cause"] != RULE
+    }
     return {"known": len(ages), "silent_1h": len(silent), "silent_seconds": silent}
 
 
@@ -217,22 +228,48 @@ def _by_gateway(root: Path, now: datetime, unexpected: dict[str, int]) -> dict[s
 
     Its habit is the median of its days' longest silences, of the last HABIT_DAYS that it has.
     """
-    newest, habits = _newest(root), _habits(root)
+    fresh, habits, behind = _fresh(root), _habits(root), _behind(root)
     numbers = _numbers_by_gateway(root)
     found = {}
-    for gateway in sorted(newest.keys() | numbers.keys()):
-        lag = None
-        if gateway in newest:
-            lag = round((now - newest[gateway]).total_seconds(), 3)
+    for gateway in sorted(fresh.keys() | numbers.keys()):
+        known = fresh.get(gateway, {"event": None, "report": None})
+        lag, reported = (_seconds(now, known[name]) for name in ("event", "report"))
         usual = habits.get(gateway)
         bound = None if usual is None else max(SILENT_TIMES * usual, SILENT_SECONDS)
+        cause = None
+        if lag is not None and lag > min(bound or HOUR_SECONDS, HOUR_SECONDS):
+            # A ledger that came since shows that the gateway works, and what became of its numbers.
+            alive = reported is not None and reported <= max(bound or 0, HOUR_SECONDS)
+            cause = behind.get(gateway, SILENT) if alive else SILENT
         found[gateway] = {
             "lag_seconds": lag,
             "usual_silence_seconds": usual,
-            "silent": None if lag is None or bound is None else lag > bound,
+            "silent": None if lag is None or bound is None else lag > bound and cause != RULE,
+            "cause": cause,
             **numbers.get(gateway, dict.fromkeys(LACKING, 0)),
             "unexpected": unexpected.get(gateway, 0),
         }
+    return found
+
+
+def _seconds(now: datetime, time: datetime | None) -> float | None:
+    return None if time is None else round((now - time).total_seconds(), 3)
+
+
+def _behind(root: Path) -> dict[str, str]:
+    """Return why nothing came behind the newest row of gateways whose ledger has later numbers."""
+    if not delta.exists(root / "gaps"):
+        return {}
+    gaps = delta.read(root / "gaps", ["gateway", "outcome", "after", "before"])
+    gaps = gaps.filter(pc.is_null(gaps["before"]))
+    newest = gaps.group_by("gateway").aggregate([("after", "max")])
+    last = dict(zip(newest["gateway"].to_pylist(), newest["after_max"].to_pylist(), strict=True))
+    found: dict[str, str] = {}
+    for row in gaps.to_pylist():
+        gateway = row["gateway"]
+        if row["after"] in {None, last[gateway]}:  # of no start that has ended
+            by_rule = row["outcome"] == BY_RULE and found.get(gateway) != MISSING
+            found[gateway] = RULE if by_rule else MISSING
     return found
 
 
@@ -256,11 +293,6 @@ def _numbers_by_gateway(root: Path) -> dict[str, dict[str, int]]:
         for outcome in LACKING:
             counts[outcome] += row[outcome] or 0
     return found
-
-
-def _lag(root: Path, now: datetime) -> float | None:
-    newest = max(_newest(root).values(), default=None)
-    return None if newest is None else round((now - newest).total_seconds(), 3)
 
 
 def _tables(root: Path) -> list[str]:

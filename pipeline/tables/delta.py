@@ -20,6 +20,7 @@ from deltalake.transaction import AddAction, RemoveAction
 from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
 from pipeline.errors import PipelineError
+from pipeline.tables.arrays import strings
 from pipeline.tables.columns import Columns, arrow_schema
 from pipeline.tables.staging import stage, sync
 from pipeline.tables.task_files import GROUP_ROWS
@@ -157,7 +158,7 @@ def read_parts(root: Path, columns: Sequence[str], name: str, values: Collection
     """
     schema = pa.schema(DeltaTable(root.as_uri()).schema().to_arrow())
     kept = pa.schema([schema.field(column) for column in columns])
-    wanted = pa.array(sorted(values), schema.field(name).type)
+    wanted = _distinct(values, schema.field(name).type)
     parts = [pa.Table.from_batches([], kept)]
     for each in within(files(root), name, values):
         with pq.ParquetFile(root / unquote(each["path"])) as file:
@@ -165,6 +166,12 @@ def read_parts(root: Path, columns: Sequence[str], name: str, values: Collection
                 found = part.filter(pc.is_in(part[name], value_set=wanted))
                 parts.append(typed(pa.Table.from_batches([found]), kept))
     return pa.concat_tables(parts)
+
+
+def _distinct(values: Collection[Any], kind: pa.DataType) -> pa.Array:
+    """Return values in order; `pa.array` would bring pandas into the memory of tasks for texts."""
+    ordered = sorted(values)
+    return strings(ordered) if pa.types.is_string(kind) else pa.array(ordered, kind)
 
 
 def typed(rows: pa.Table, schema: pa.Schema) -> pa.Table:
@@ -191,7 +198,7 @@ def replace(root: Path, staged: Path, prefix: str, name: str, values: Collection
     staged.mkdir(parents=True, exist_ok=True)
     gone = []
     schema = pa.schema(DeltaTable(root.as_uri()).schema().to_arrow())
-    wanted = pa.array(sorted(values), schema.field(name).type)
+    wanted = _distinct(values, schema.field(name).type)
     for number, each in enumerate(near):
         with pq.ParquetFile(root / unquote(each["path"])) as file:
             found = file.read([name])[name].cast(wanted.type)

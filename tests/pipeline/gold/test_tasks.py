@@ -4,7 +4,6 @@ import pickle
 import random
 import subprocess
 import sys
-from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
@@ -16,9 +15,12 @@ import pytest
 from pipeline.gold import tasks, windows
 from pipeline.gold.days import Days
 from pipeline.gold.readings import CARRIED
-from pipeline.gold.tasks import Bucket, Job, SilverFile, by_bucket
+from pipeline.gold.silences import TABLE as SILENCES
+from pipeline.gold.silences import Lacking
+from pipeline.gold.tasks import NO_ALIASES, Bucket, Job, SilverFile, by_bucket
 from pipeline.gold.windows import LENGTHS, LOCAL, Windows
-from pipeline.tables.columns import SILVER, arrow_schema
+from pipeline.tables import delta
+from pipeline.tables.columns import GAPS, SILVER, arrow_schema
 from pipeline.tables.task_files import TaskFiles
 
 DAY = date(2025, 11, 21)
@@ -67,27 +69,37 @@ def made(job: Job, file: SilverFile, target: Path, count: int) -> dict[str, set[
     return found
 
 
-def jobs() -> Iterator[tuple[set[str], Job]]:
+@pytest.fixture(scope="module")
+def jobs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[set[str], Job]]:
+    root = tmp_path_factory.mktemp("tables")
+    delta.create(root / "gaps", GAPS)
+    gap = {"gateway": "barn", "epoch": "0a", "stream": "main", "first": 301, "last": 302}
+    delta.append(root / "gaps", GAPS, [gap | {"outcome": "filtered"}])
     earlier = {
         "gateway_id": "barn", "node": "n3", "quantity": "t", "value": 1.0,
         "event_time": datetime(2025, 11, 20, 22, tzinfo=UTC),
     }  # fmt: skip
     carried = pa.Table.from_pylist([earlier], schema=arrow_schema(CARRIED))
     dates = (DAY, date(2025, 11, 22))
-    yield set(LENGTHS), Windows(carried, {"barn": NOW_MS}, NOW_MS, dates)
-    yield {LOCAL}, Windows(carried, {}, NOW_MS, dates, {"barn": "Asia/Tokyo"})
+    lacking = Lacking(root, NO_ALIASES)
     quarantined = {("barn", DAY): {"not_json": 2}, ("loft", DAY): {"not_json": 1, "seq": 3}}
-    yield {"gateway_day", "node_day"}, Days(quarantined)
+    readings = Windows(carried, {"barn": NOW_MS}, NOW_MS, dates, lacking)
+    return {
+        "readings": ({*LENGTHS, SILENCES}, readings),
+        "local": ({LOCAL}, Windows(carried, {}, NOW_MS, dates, lacking, {"barn": "Asia/Tokyo"})),
+        "days": ({"gateway_day", "node_day"}, Days(quarantined)),
+    }
 
 
-@pytest.mark.parametrize(("tables", "job"), list(jobs()), ids=["readings", "local", "days"])
+@pytest.mark.parametrize("name", ["readings", "local", "days"])
 def test_rows_are_the_same_in_few_and_many_parts(
-    tables: set[str],
-    job: Job,
+    name: str,
+    jobs: dict[str, tuple[set[str], Job]],
     silver: SilverFile,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    tables, job = jobs[name]
     whole = made(job, silver, tmp_path / "whole", 1)
     assert whole.keys() == tables
     assert all(whole.values())
@@ -115,8 +127,10 @@ print("pandas" in sys.modules, len(list(Path(sys.argv[1]).rglob("*.parquet"))) >
 """
 
 
-def test_a_task_loads_no_pandas(silver: SilverFile, tmp_path: Path) -> None:
-    given = pickle.dumps([DAY, silver, *(job for _, job in jobs())])
+def test_a_task_loads_no_pandas(
+    silver: SilverFile, jobs: dict[str, tuple[set[str], Job]], tmp_path: Path
+) -> None:
+    given = pickle.dumps([DAY, silver, *(job for _, job in jobs.values())])
     command = [sys.executable, "-c", LOADED, str(tmp_path)]
     found = subprocess.run(command, input=given, check=True, capture_output=True)
     assert found.stdout == b"False True\n"

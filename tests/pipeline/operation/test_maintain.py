@@ -67,7 +67,7 @@ def test_status_compaction_and_retention(
     }
     assert figures["by_gateway"] == {
         "barn": {
-            "lag_seconds": 7200.0, "usual_silence_seconds": 0.0, "silent": True,
+            "lag_seconds": 7200.0, "usual_silence_seconds": 0.0, "silent": True, "cause": "silent",
             "missing": 0, "lost": 0, "not_told": 1, "unexpected": 0,
         }
     }  # fmt: skip
