@@ -24,7 +24,7 @@ from pipeline.records.declarations import FleetMapping
 from pipeline.settings import Settings
 from pipeline.tables import delta, islands, on_disk, staging
 from pipeline.tables.columns import BRONZE, KEY, SILVER, arrow_schema, first_parts
-from pipeline.tables.quarantined import COLUMNS, quarantined
+from pipeline.tables.quarantined import COLUMNS, counted, quarantined
 from pipeline.tables.spark_files import read_folders, write_folder
 from pipeline.tables.state import Commit, State, write_commit
 
@@ -77,6 +77,7 @@ def run_batch(
         tuple(sorted(date or "" for date in dates)),
         reports.streams,
         reports.epochs,
+        counted(bad),
     )
     write_commit(settings.checkpoints, commit)
     return commit

@@ -29,10 +29,10 @@ from pipeline.policy import Aliases
 from pipeline.records.declared import NOTHING, Declared
 from pipeline.settings import Watch, unwatched
 from pipeline.tables import delta, on_disk, staging
-from pipeline.tables.columns import QUARANTINE, SILVER, Columns
-from pipeline.tables.quarantined import COLUMNS, Marks, marks_of, quarantined
-from pipeline.tables.quarantined import Quarantined as Row
+from pipeline.tables.columns import SILVER, Columns
+from pipeline.tables.quarantined import counts
 from pipeline.tables.spark_files import read_files, write_folder
+from pipeline.tables.state import State
 
 TABLES: dict[str, Columns] = {
     **dict.fromkeys(LENGTHS, READINGS),
@@ -67,10 +67,10 @@ def create(root: Path) -> None:
     delta.create(root / freshness.TABLE, FRESHNESS)
 
 
-def all_dates(root: Path, marks: Marks) -> set[str]:
-    """Return the dates of silver and the quarantine; `marks` is `State.marks`."""
-    bad = {each.day for each in _quarantine(root, marks) if each.day is not None}
-    return {str(day) for day in bad.union(_dates(root))}
+def all_dates(root: Path, known: State) -> set[str]:
+    """Return the dates of silver and the quarantine."""
+    bad = set(pc.unique(counts(root, known)["day"]).to_pylist())
+    return {day for day in bad.union(map(str, _dates(root))) if day is not None}
 
 
 def _dates(root: Path) -> set[date]:
@@ -84,7 +84,7 @@ def make(
     open_session: Callable[[], SparkSession],
     root: Path,
     dates: Iterable[str],
-    marks: Marks,
+    known: State,
     made: datetime | None = None,
     now: datetime | None = None,
     assets: pa.Table | None = None,
@@ -93,7 +93,7 @@ def make(
     reports: Mapping[str, datetime] = NO_REPORTS,
     watch: Watch = unwatched,
 ) -> datetime | None:
-    """Make the rows of these dates anew, each table in one step; `marks` is `State.marks`.
+    """Make the rows of these dates anew, each table in one step; `known` is what was committed.
 
     What holds from a date into others is made there, too, up to `now`. `made` is when that was
     last done; returns when it was done now. With `assets` days by local time are made, too, and
@@ -113,7 +113,7 @@ def make(
     wanted = sorted(touched | (later.intersection(_dates(root)) if later else later))
     _make_unexpected(silver, wanted)
     before = carried.heard_from(root)
-    _make_days(silver, wanted, _quarantined(root, wanted, marks))
+    _make_days(silver, wanted, _quarantined(root, wanted, known))
     freshness.update(root, wanted, reports)
     heard = carried.heard_from(root)
     last = carried.horizon(heard, now)
@@ -322,15 +322,15 @@ def _prefix(staged: Path) -> str:
     return f"made-{staged.name.rpartition('-')[2]}"
 
 
-def _quarantined(root: Path, dates: list[date], marks: Marks) -> Quarantined:
+def _quarantined(root: Path, dates: list[date], known: State) -> Quarantined:
     """Return what the quarantine holds of these dates by gateway, counted by reason."""
-    counts: dict[tuple[str, date], Counter[str]] = {}
-    for gateway, day, reason in _quarantine(root, marks):
-        if gateway is not None and day in dates:
-            counts.setdefault((gateway, day), Counter())[reason] += 1
-    return counts
-
-
-def _quarantine(root: Path, marks: Marks) -> Iterable[Row]:
-    rows = on_disk.read_columns(root / "quarantine", QUARANTINE, COLUMNS)
-    return quarantined(rows, marks_of(rows, marks))
+    found: dict[tuple[str, date], Counter[str]] = {}
+    table = counts(root, known)
+    wanted = pa.array([str(day) for day in dates], pa.string())
+    near = table.filter(
+        pc.and_(pc.is_in(table["day"], value_set=wanted), pc.is_valid(table["gateway_id"]))
+    )
+    for row in near.to_pylist():
+        key = row["gateway_id"], date.fromisoformat(row["day"])
+        found.setdefault(key, Counter())[row["reason"]] += row["count"]
+    return found

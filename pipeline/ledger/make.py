@@ -51,15 +51,21 @@ def _dates_changed(root: Path, new: pa.Table, epochs: set[str]) -> set[str]:
     """Return the dates at the ends of gaps of these epochs that come, go or have another outcome.
 
     Why a sensor was silent in such a date may be another reason now. Not so with numbers behind the
-    last row that is there, of which each report says more: no silence has ended there yet.
+    last row that is there, of which each report says more, and where days lie between: a silence is
+    within a day.
     """
     columns = [*_KEYS, "first", "last", "outcome", *_TIMES]
     old = delta.read_parts(root / "gaps", columns, "epoch", epochs)
     counted = pa.concat_tables([old, new.select(columns)]).group_by(columns)
     both = counted.aggregate([([], "count_all")])
-    other = both.filter(pc.and_(pc.equal(both["count_all"], 1), pc.is_valid(both["before"])))
-    days = (pc.unique(other[name].cast(pa.date32())).to_pylist() for name in _TIMES)
-    return {str(day) for each in days for day in each if day is not None}
+    other = both.filter(pc.equal(both["count_all"], 1))
+    after, before = (other[name].cast(pa.date32()).to_pylist() for name in _TIMES)
+    near = [
+        pair
+        for pair in zip(after, before, strict=True)
+        if None not in pair and (pair[1] - pair[0]).days <= 1
+    ]
+    return {str(day) for pair in near for day in pair}
 
 
 def _portions(root: Path, known: pa.Table, touched: set[Key] | None) -> Iterator[pa.Array]:

@@ -57,7 +57,7 @@ def derive(
         if assets.moved(settings.tables, how.assets) or expected.changed(
             settings.tables, how.declared
         ):
-            dates = gold_tables.all_dates(settings.tables, state.marks)
+            dates = gold_tables.all_dates(settings.tables, state)
             state.corrected = tuple(sorted(dates))  # for the next run, if this one is killed
             note_derived(settings.checkpoints, state)
         assets.update(settings.tables, how.assets)
@@ -66,7 +66,7 @@ def derive(
             session,
             settings.tables,
             dates,
-            state.marks,
+            state,
             state.made,
             assets=how.assets,
             queries=how.queries,
@@ -84,7 +84,7 @@ def _dates(settings: Settings, state: State) -> set[str]:
 
     commits = since(state, state.golden)
     if commits is None:
-        return all_dates(settings.tables, state.marks)
+        return all_dates(settings.tables, state)
     return {date for commit in commits for date in commit.dates}.union(state.corrected)
 
 

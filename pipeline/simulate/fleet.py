@@ -2,6 +2,7 @@
 
 import json
 import random
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from multiprocessing import get_context
@@ -27,6 +28,10 @@ SILVER = pa.schema(
     ]
 )
 """Key, event time and receipt in ms, and what a reading says."""
+LACKING = pa.schema(
+    [*(SILVER.field(name) for name in ("gateway_id", "epoch", "seq")), ("rule", pa.bool_())]
+)
+"""Numbers that did not arrive, and whether a rule left them out."""
 
 
 def simulate(out: Path, gateways: int, days: int, seed: int, rows: int = ROWS) -> tuple[int, int]:
@@ -42,10 +47,12 @@ def simulate(out: Path, gateways: int, days: int, seed: int, rows: int = ROWS) -
     one_gateway = partial(_one_gateway, out / "landing", seed, days, rows)
     with (
         pq.ParquetWriter(folder / "silver.parquet", SILVER, compression="zstd") as silver,
+        pq.ParquetWriter(folder / "lacking.parquet", LACKING, compression="zstd") as lacking,
         ProcessPoolExecutor(mp_context=get_context("spawn")) as cores,
     ):
         for truth in cores.map(one_gateway, range(gateways)):
-            silver.write_table(_rows(truth))
+            silver.write_table(_rows(truth.silver, SILVER))
+            lacking.write_table(_rows(truth.lacking, LACKING))
             numbers += len(truth.silver)
             whole.bronze += truth.bronze
             whole.reasons.update(truth.reasons)
@@ -67,10 +74,10 @@ def _one_gateway(landing: Path, seed: int, days: int, rows: int, index: int) -> 
     return truth
 
 
-def _rows(truth: Truth) -> pa.Table:
-    columns = list(zip(*truth.silver, strict=True)) or [()] * len(SILVER)
-    arrays = [pa.array(column, kind) for column, kind in zip(columns, SILVER.types, strict=True)]
-    return pa.Table.from_arrays(arrays, schema=SILVER)
+def _rows(rows: Sequence[tuple[object, ...]], schema: pa.Schema) -> pa.Table:
+    columns = list(zip(*rows, strict=True)) or [()] * len(schema)
+    arrays = [pa.array(column, kind) for column, kind in zip(columns, schema.types, strict=True)]
+    return pa.Table.from_arrays(arrays, schema=schema)
 
 
 def _write_totals(file: Path, truth: Truth, numbers: int) -> None:

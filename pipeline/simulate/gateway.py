@@ -40,6 +40,8 @@ class Truth:
     bronze: int = 0
     reasons: Counter[str] = field(default_factory=Counter)
     outcomes: Counter[str] = field(default_factory=Counter)
+    lacking: list[tuple[str, str, int, bool]] = field(default_factory=list)
+    """fleet.LACKING of numbers that somebody names."""
 
 
 @dataclass
@@ -68,6 +70,10 @@ class Gateway:
         self._waiting: list[Record] = []
         self._unnamed = 0
         """The last numbers of the start before, which only the next start names."""
+        self._lacking: dict[str, dict[int, bool]] = {}
+        """Numbers of each epoch that did not arrive, and whether its ledger names a rule for it."""
+        self._named: Counter[str] = Counter()
+        """The highest number of each epoch that arrived or that a ledger names."""
 
     def live(self, days: int, rows: int) -> Landed:
         """Return what it lands in so many days of so many messages each."""
@@ -85,7 +91,20 @@ class Gateway:
         entry = {"epoch": "ffffffffff", "start": self._start + 1, "previous": self._previous}
         last = _lines([entry | {"stream": STREAM, "ranges": []}])  # it tells how far the last went
         self._landed.files[f"{self.name}/ledger/ffffffffff.1.jsonl"] = last
+        self._name(self._previous)
+        self._truth.lacking += [
+            (self.name, epoch, number, by_rule)
+            for epoch, numbers in self._lacking.items()
+            for number, by_rule in sorted(numbers.items())
+            if number <= self._named[epoch]
+        ]
         return self._landed
+
+    def _name(self, previous: dict[str, Any] | None) -> None:
+        """Note how far a start says that the one before went."""
+        if previous is not None:
+            epoch, last = previous["epoch"], previous["last"][STREAM]
+            self._named[epoch] = max(self._named[epoch], last)
 
     def _twin(
         self, before: Before, epoch: str, begins: int, days: int, rows: int, *, ahead: bool
@@ -132,6 +151,7 @@ class Gateway:
                 ranges.append((number, number, outcome, _CAUSES[outcome]))
                 if outcome != "delivered":
                     self._truth.outcomes[outcome] += 1
+                    self._lacking.setdefault(epoch, {})[number] = outcome == "filtered"
                     continue
                 received = happened + 200 + late * DAY
                 time = happened - clock.offset_of(spans, number)
@@ -211,6 +231,7 @@ class Gateway:
                 truth.reasons["key_conflict"] -= 1
             elif not again:
                 del whole[gone["seq"]]
+                self._lacking.setdefault(epoch, {})[gone["seq"]] = False
                 truth.outcomes["missing"] += 1
             count -= 1
         elif chance.random() < 0.01:  # something else wrote into it
@@ -226,6 +247,7 @@ class Gateway:
             key = (self.name, epoch, seq, each["received"] if ahead else ms, each["received"])
             truth.silver.append((*key, len(said.payload), *said[2:]))
         self._waiting = [each | {"resent": True} for each in whole.values()][-WAITING:]
+        self._named[epoch] = max(self._named[epoch], *whole)
         seqs = [each["seq"] for each in records]
         name = f"{epoch}.{STREAM}.{min(seqs)}-{max(seqs)}.{len(lines)}.jsonl"
         self._landed.files[f"{self.name}/{name}"] = content
@@ -237,8 +259,11 @@ class Gateway:
         silent = self._chance.randint(1, 5) if self._chance.random() < 0.05 else 0
         silent = 0 if whole else silent
         kept = [list(each) for each in _joined(ranges[: len(ranges) - silent])]
-        for _, _, outcome, _ in ranges[len(ranges) - silent :]:
+        self._name(self._previous)
+        self._named[epoch] = max(self._named[epoch], last - silent)
+        for number, _, outcome, _ in ranges[len(ranges) - silent :]:
             if outcome != "delivered":
+                self._lacking[epoch][number] = False
                 self._truth.outcomes.update({outcome: -1, "not_told": 1})
         self._truth.outcomes["missing"] -= self._move_unreported(
             epoch, ranges[len(ranges) - silent :]

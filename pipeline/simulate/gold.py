@@ -12,7 +12,7 @@ CREATE TABLE silver AS SELECT * REPLACE (coalesce(instance, '') AS instance)
     FROM read_parquet(getvariable('truth'));
 CREATE TABLE heard AS
     SELECT gateway_id, max(received) + getvariable('day') AS heard FROM silver GROUP BY ALL;
-CREATE TABLE reading AS
+CREATE TABLE all_readings AS
     WITH said AS (
         SELECT gateway_id, node, quantity, instance, epoch, seq, ms, value, text, unit,
             ms // getvariable('day') AS day,
@@ -22,15 +22,37 @@ CREATE TABLE reading AS
         FROM silver WHERE node IS NOT NULL
     ), spaced AS (
         SELECT *, ms - lag(ms) OVER (PARTITION BY gateway_id, node, quantity, instance, day
-            ORDER BY ms, epoch, seq) AS silence
+            ORDER BY ms, epoch, seq) AS silence,
+            lag({'epoch': epoch, 'seq': seq}) OVER (PARTITION BY gateway_id, node, quantity,
+            instance, day ORDER BY ms, epoch, seq) AS before
         FROM said
     ), usual AS (
         SELECT gateway_id, node, quantity, instance, day,
             list_sort(list(silence))[(count(*) - 1) // 2 + 1] AS usual
         FROM spaced WHERE silence IS NOT NULL GROUP BY ALL
     )
-    SELECT spaced.*, coalesce(silence > 3 * usual, false) AS gap
+    SELECT spaced.*, usual, coalesce(silence > 3 * usual, false) AS silent
     FROM spaced LEFT JOIN usual USING (gateway_id, node, quantity, instance, day);
+CREATE TABLE lacking AS SELECT * FROM read_parquet(getvariable('lacking'));
+CREATE TABLE silence AS
+    WITH between_two AS (
+        SELECT r.epoch, r.seq, rule FROM all_readings r JOIN lacking l
+            ON silent AND l.gateway_id = r.gateway_id AND l.epoch = before.epoch
+            AND l.seq > if(r.epoch = before.epoch, least(r.seq, before.seq), before.seq)
+            AND (r.epoch <> before.epoch OR l.seq < greatest(r.seq, before.seq))
+        UNION ALL
+        SELECT r.epoch, r.seq, rule FROM all_readings r JOIN lacking l
+            ON silent AND l.gateway_id = r.gateway_id AND l.epoch = r.epoch
+            AND r.epoch <> before.epoch AND l.seq < r.seq
+    ), because AS (
+        SELECT epoch, seq, if(bool_and(rule), 'rule', 'missing') AS cause
+        FROM between_two GROUP BY ALL
+    )
+    SELECT r.*, coalesce(cause, 'silent') AS cause
+    FROM all_readings r LEFT JOIN because USING (epoch, seq) WHERE silent;
+CREATE TABLE reading AS
+    SELECT r.*, coalesce(cause <> 'rule', false) AS gap
+    FROM all_readings r LEFT JOIN silence USING (gateway_id, epoch, seq);
 CREATE TABLE unit_of_day AS
     SELECT gateway_id, node, quantity, instance, day, last(unit ORDER BY ms, epoch, seq) AS of_day
     FROM reading WHERE good AND unit IS NOT NULL GROUP BY ALL;
@@ -142,10 +164,35 @@ FROM spaced GROUP BY ALL
 """
 
 
+_SILENCES = """
+SELECT gateway_id, node, quantity, nullif(instance, '') AS instance, day, ms - silence AS begins,
+    ms AS ends, usual AS usual_ms, cause
+FROM silence
+"""
+
+_FRESHNESS = """
+WITH heard AS (
+    FROM silver SELECT gateway_id, node, least(ms, received) AS ms, NULL AS received
+        WHERE node IS NOT NULL
+    UNION ALL FROM silver SELECT gateway_id, NULL, least(ms, received), received
+)
+SELECT gateway_id, node, max(ms) AS last_time, max(received) AS last_received
+FROM heard GROUP BY ALL
+"""
+
+OTHERS = {
+    "gateway_day": _GATEWAY_DAY,
+    "node_day": _NODE_DAY,
+    "silences": _SILENCES,
+    "freshness": _FRESHNESS,
+}
+
+
 def write_gold(truth: Path) -> None:
     """Write a Parquet file for each gold table beside `silver.parquet`, with times in ms."""
     with duckdb.connect() as database:
         database.execute("SET VARIABLE truth = $1", [str(truth / "silver.parquet")])
+        database.execute("SET VARIABLE lacking = $1", [str(truth / "lacking.parquet")])
         database.execute("SET VARIABLE day = $1::BIGINT", [DAY])
         database.execute(_READINGS)
         for table, length in LENGTHS.items():
@@ -153,5 +200,5 @@ def write_gold(truth: Path) -> None:
             database.execute("SET VARIABLE minutes = $1", [table == "readings_1m"])
             database.execute(_SHARES)
             database.sql(_WINDOWS).write_parquet(str(truth / f"{table}.parquet"))
-        for table, query in (("gateway_day", _GATEWAY_DAY), ("node_day", _NODE_DAY)):
+        for table, query in OTHERS.items():
             database.sql(query).write_parquet(str(truth / f"{table}.parquet"))

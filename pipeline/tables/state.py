@@ -36,7 +36,14 @@ BATCHES = pa.schema([(name, pa.int64()) for name in ("batch", "last", *TABLES)])
 FILES = pa.schema(
     [("name", pa.string()), ("size", pa.int64()), ("mtime", pa.int64()), ("batch", pa.int64())]
 )
-
+QUARANTINED = pa.schema(
+    [
+        ("batch", pa.int64()),
+        *((name, pa.string()) for name in ("gateway_id", "day", "reason")),
+        ("count", pa.int64()),
+    ]
+)
+"""How many rows of the quarantine a batch gave of a gateway, a day and a reason."""
 
 _SETTLED = "settled.json"
 
@@ -67,6 +74,8 @@ class Commit:
     """Streams of which the ledger has something new."""
     epochs: tuple[tuple[str, str], ...] = ()
     """Gateways and epochs of which clock records came."""
+    quarantined: tuple[tuple[str | None, str | None, str, int], ...] = ()
+    """Rows of the quarantine by gateway, day and reason, as far as they are known."""
 
 
 class Stored:
@@ -123,6 +132,7 @@ class State:
     """Commits that no snapshot holds."""
     stored_files: Stored = field(default_factory=lambda: Stored(FILES))
     stored_islands: Stored = field(default_factory=lambda: Stored(islands.SCHEMA))
+    stored_quarantined: Stored = field(default_factory=lambda: Stored(QUARANTINED))
     _islands: pa.Table | None = None
 
     @property
@@ -134,6 +144,28 @@ class State:
             for name, mark in commit.files.items()
         ]
         return _append(self.stored_files.all(), rows).sort_by("name")
+
+    @property
+    def quarantined(self) -> pa.Table:
+        """Return QUARANTINED of the batches that count; of joined ones the first stands for all.
+
+        Batches of an earlier version of this program are not in it.
+        """
+        rows = [
+            dict(zip(QUARANTINED.names, (commit.batch, *counted), strict=True))
+            for commit in self.loose
+            for counted in commit.quarantined
+        ]
+        table = _append(self.stored_quarantined.all(), rows)
+        if not table.num_rows:
+            return table
+        known = self.batches.filter(pc.greater(self.batches["quarantine"], 0))
+        batch = pa.chunked_array([renumbered(table["batch"], known)])
+        table = table.set_column(0, "batch", batch)
+        table = table.filter(pc.is_in(batch, value_set=known["batch"]))
+        summed = table.group_by(QUARANTINED.names[:-1], use_threads=False)
+        counted = summed.aggregate([("count", "sum")])
+        return counted.rename_columns(QUARANTINED.names).cast(QUARANTINED)
 
     @property
     def islands(self) -> pa.Table:
@@ -275,6 +307,7 @@ def fold(
         "batches": state.batches,
         "files": state.files if files is None else files,
         "islands": state.islands if left is None else left,
+        "quarantined": state.quarantined,
     }
     for name, table in known.items():
         pq.write_table(
@@ -288,16 +321,18 @@ def fold(
     for commit in folder.glob("[0-9]*.json"):
         commit.unlink()
     state.loose, state._islands = [], None  # noqa: SLF001 - this module's own
-    state.stored_files, state.stored_islands = _stored(target)
+    state.stored_files, state.stored_islands, state.stored_quarantined = _stored(target)
     for older in folder.glob("snapshot-*"):
         if older != target:
             shutil.rmtree(older)
 
 
-def _stored(snapshot: Path) -> tuple[Stored, Stored]:
+def _stored(snapshot: Path) -> tuple[Stored, Stored, Stored]:
+    counted = snapshot / "quarantined.parquet"
     return (
         Stored(FILES, snapshot / "files.parquet"),
         Stored(islands.SCHEMA, snapshot / "islands.parquet"),
+        Stored(QUARANTINED, counted if counted.exists() else None),  # none of an earlier version
     )
 
 
@@ -371,7 +406,7 @@ def _read_snapshot(folder: Path, newest: int) -> State:
             batches=_with_last(_read_table(body / "batches.parquet")),
             reasons=Counter(header["reasons"]),
         )
-        state.stored_files, state.stored_islands = _stored(body)
+        state.stored_files, state.stored_islands, state.stored_quarantined = _stored(body)
     note = folder / "derived.json"
     if note.exists():
         marks = json.loads(note.read_text())
@@ -401,8 +436,10 @@ def _read(path: Path) -> Commit | None:
         stored = json.loads(path.read_bytes())
         _check_version(path, stored.pop("version"))
         found = tuple(islands.Island(*each) for each in stored.pop("islands"))
-        for name in ("dates", "streams", "epochs"):
-            stored[name] = tuple(tuple(e) if isinstance(e, list) else e for e in stored[name])
+        for name in ("dates", "streams", "epochs", "quarantined"):
+            stored[name] = tuple(
+                tuple(e) if isinstance(e, list) else e for e in stored.get(name, ())
+            )
         files = {name: Mark(*mark) for name, mark in stored.pop("files").items()}
         commit = Commit(**stored, files=files, islands=found)
     except (ValueError, TypeError, KeyError, AttributeError):

@@ -159,8 +159,8 @@ def test_each_instance_is_a_series_also_in_tables_of_before_there_were_any(
         now = datetime.fromtimestamp((BEGIN + end * MINUTE) / 1000, UTC)
         gold.create(settings.tables)
         dates = [(date(2025, 11, 21) + timedelta(days=day)).isoformat()]
-        marks = state.load(settings.checkpoints).marks
-        made = gold.make(lambda: spark, settings.tables, dates, marks, made, now, read_assets(file))
+        known = state.load(settings.checkpoints)
+        made = gold.make(lambda: spark, settings.tables, dates, known, made, now, read_assets(file))
         check(tmp_path, reads, end)
         if day == 0:
             take_column_out(settings.tables)

@@ -118,10 +118,10 @@ def test_the_example_is_a_table(tmp_path: Path, spark: "SparkSession") -> None:
     from pipeline.gold import make as gold
 
     gold.create(tables)
-    assert gold.all_dates(tables, State().marks) == set()
+    assert gold.all_dates(tables, State()) == set()
     add(tables, 21, [1])
-    assert gold.all_dates(tables, State().marks) == {"2025-11-21"}
+    assert gold.all_dates(tables, State()) == {"2025-11-21"}
     queries = read_queries(EXAMPLE)
-    gold.make(lambda: spark, tables, ["2025-11-21"], State().marks, queries=queries)
+    gold.make(lambda: spark, tables, ["2025-11-21"], State(), queries=queries)
     assert not delta.read(tables / "consumption").num_rows
     assert not delta.read(tables / "places").num_rows

@@ -214,7 +214,7 @@ def make(data: Path, spark: "SparkSession", now: int, made: int | None, *days: i
         lambda: spark,
         settings.tables,
         dates,
-        state.load(settings.checkpoints).marks,
+        state.load(settings.checkpoints),
         None if made is None else datetime.fromtimestamp(made / 1000, UTC),
         datetime.fromtimestamp(now / 1000, UTC),
     )

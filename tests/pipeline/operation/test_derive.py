@@ -6,12 +6,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from pipeline.cli import main
 from pipeline.clock.spans import Epoch
 from pipeline.ledger.report import read_streams, sum_line
 from pipeline.operation.derive import late_clocks
+from pipeline.tables import delta
 from pipeline.tables.islands import Island
 from pipeline.tables.state import TABLES, Commit, State
 from tests.support.disk.landing_files import (
@@ -269,3 +271,46 @@ def test_a_backlog_that_brings_its_clock_records_is_written_once(
     run(tmp_path)
     assert {row["time_source"] for row in table_rows(tmp_path, "silver")} == {"clock"}
     assert not list((tmp_path / "tables" / "silver").rglob("corrected-*"))
+
+
+@pytest.mark.uncovered
+def test_gold_reads_what_is_new(
+    tmp_path: Path, run: "Run", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    landing, tables = tmp_path / "landing", tmp_path / "tables"
+
+    def land(day: int, gateway: str = "barn") -> None:
+        time = TIME + day * 24 * 60 * MINUTE
+        row = record(day, time=time, received=time, gateway_id=gateway)
+        file = put_records(landing, [row, b"{"], first=day, gateway=gateway)
+        os.utime(file, (time / 1000, time / 1000))
+        run(tmp_path, gold=True)
+
+    for day in (1, 2, 3):
+        land(day)
+    named = ("gateway_day", "node_day", "quarantine")
+    old = {str(tables / table) for table in named}
+    old |= {str(file) for table in named for file in (tables / table).rglob("[!.]*.parquet")}
+    opened: set[str] = set()
+    file, table = pq.ParquetFile, pq.read_table
+
+    def note(read: Callable[..., Any]) -> Callable[..., Any]:
+        def noted(source: object, *args: object, **options: object) -> Any:
+            opened.add(str(source))
+            return read(source, *args, **options)
+
+        return noted
+
+    monkeypatch.setattr(pq, "ParquetFile", note(file))
+    monkeypatch.setattr(pq, "read_table", note(table))
+    monkeypatch.setattr(delta, "read", note(delta.read))
+    land(9)
+    assert opened & old == set()
+    assert opened
+    fresh = {
+        (row["gateway_id"], row["node"]): row["last_time"].timestamp() * 1000
+        for row in table_rows(tmp_path, "freshness")
+    }
+    assert set(fresh.values()) == {TIME + 9 * 24 * 60 * MINUTE}
+    days = [row for row in table_rows(tmp_path, "gateway_day") if row["quarantined"]]
+    assert sum(dict(row["quarantined"])["not_json"] for row in days) == 4

@@ -37,6 +37,8 @@ KEYS = {
     **dict.fromkeys(LENGTHS, SENSOR_KEY),
     "gateway_day": ("gateway_id", "day"),
     "node_day": ("gateway_id", "node", "day"),
+    "silences": ("gateway_id", "node", "quantity", "instance", "ends"),
+    "freshness": ("gateway_id", "node"),
 }
 """The gold tables that the truth has, and what names a row of them."""
 

@@ -25,6 +25,7 @@ def commit(batch: int, first: int = 1, last: int = 5, **files: int) -> Commit:
         dates=("2025-11-21",),
         streams=(KEY,),
         epochs=(KEY[:2],),
+        quarantined=(("barn", "2025-11-21", "not_json", 1),),
     )
 
 
@@ -52,6 +53,8 @@ def test_commits_add_up(tmp_path: Path) -> None:
         )
         assert list(islands.each(found.islands)) == [Island(*KEY, 1, 9, 10, 90)]
         assert found.files_of(4) == {"ä.jsonl"}
+        counted = {"gateway_id": "barn", "day": "2025-11-21", "reason": "not_json", "count": 1}
+        assert found.quarantined.to_pylist() == [{"batch": 1} | counted, {"batch": 4} | counted]
         fold(tmp_path, found)
         assert not list(tmp_path.glob("[0-9]*.json"))
 
