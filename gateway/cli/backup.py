@@ -34,31 +34,31 @@ MANIFEST_BYTES = 1 << 20
 
 def add_backup(commands: "Commands") -> None:
     """Add the commands `backup` and `restore`."""
-    backup = commands.add_parser("backup", help="put all that a gateway keeps into one file")
+    backup = commands.add_parser("backup", help="write all data of a gateway to one file")
     add_archives_to_make(backup)
     backup.set_defaults(command=make_archives)
-    restore = commands.add_parser("restore", help="bring back what `backup` has put into a file")
+    restore = commands.add_parser("restore", help="restore a backup")
     add_archives_to_read(restore)
     restore.set_defaults(command=restore_archives)
 
 
 def add_archives_to_make(parser: argparse.ArgumentParser) -> None:
     """Add the options of a command that calls `make_archives`."""
-    parser.add_argument(
-        "file", type=Path, metavar="FILE", help="archive to make, a .tar or .tar.gz"
-    )
+    parser.add_argument("file", type=Path, metavar="FILE", help="archive to write, .tar or .tar.gz")
     _add_places(parser)
     parser.add_argument(
         "--secrets",
         type=Path,
         metavar="FILE",
-        help="put passwords and private keys into this archive; without it into none",
+        help="second archive, for passwords and private keys, which are otherwise omitted",
     )
 
 
 def add_archives_to_read(parser: argparse.ArgumentParser) -> None:
     """Add the options of a command that calls `restore_archives`."""
-    parser.add_argument("files", type=Path, metavar="FILE", nargs="+", help="archive, secrets too")
+    parser.add_argument(
+        "files", type=Path, metavar="FILE", nargs="+", help="archive, also that of secrets"
+    )
     _add_places(parser)
 
 
@@ -75,7 +75,7 @@ def _add_places(parser: argparse.ArgumentParser) -> None:
         type=Path,
         default=Path("/etc/tidegate/gateway.toml"),
         metavar="FILE",
-        help="configuration (/etc/tidegate/gateway.toml)",
+        help="configuration file (/etc/tidegate/gateway.toml)",
     )
 
 

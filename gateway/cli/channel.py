@@ -43,22 +43,24 @@ def add_channel(commands: "Commands") -> None:
     """Add the command `channel`."""
     channel = commands.add_parser("channel", help="list, create, pause, resume or empty channels")
     channel.add_argument("action", choices=("list", "stats", "create", *QUERIES, *COMMANDS))
-    channel.add_argument("name", nargs="?", help="the channel's name; list needs none")
+    channel.add_argument("name", nargs="?", help="name of the channel; list needs none")
     channel.add_argument(
         "--filter",
         metavar="TOPIC",
-        help="create: its filter; pause or resume: these topics, in all",
+        help="create: topic filter of the channel; pause, resume: topics, in all channels",
     )
     channel.add_argument(
         "--set",
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="create: a key of [[channel]]",
+        help="create: KEY=VALUE of [[channel]]",
     )
-    channel.add_argument("--to", metavar="NAME", help="move: the other channel")
-    channel.add_argument("-n", "--count", type=int, help="peek: messages, 10; moves: all")
-    channel.add_argument("--json", action="store_true", help="with list, stats, peek, consumers")
+    channel.add_argument("--to", metavar="NAME", help="move: name of the other channel")
+    channel.add_argument("-n", "--count", type=int, help="messages (peek: 10; move, redrive: all)")
+    channel.add_argument(
+        "--json", action="store_true", help="list, stats, peek, consumers: print JSON"
+    )
     add_broker(channel)
     channel.set_defaults(command=_channel)
 

@@ -70,15 +70,20 @@ def parser_of_all() -> argparse.ArgumentParser:
 
 def _add_completion(commands: "Commands") -> None:
     shells = ("bash", "zsh", "fish")
-    completion = commands.add_parser("completion", help="print what a shell completes commands by")
+    completion = commands.add_parser("completion", help="print the completion script of a shell")
     completion.add_argument("shell", choices=shells, metavar="SHELL", help=", ".join(shells))
     completion.set_defaults(command=_completion)
 
 
 def _add_docs(commands: "Commands") -> None:
-    docs = commands.add_parser("docs", help="print the documentation that has these words")
+    docs = commands.add_parser(
+        "docs", help="print the section of the documentation with these words"
+    )
     docs.add_argument(
-        "words", nargs="*", metavar="WORD", help="a page's name, or words; without, list the pages"
+        "words",
+        nargs="*",
+        metavar="WORD",
+        help="name of a page, or words; without any, list the pages",
     )
     docs.set_defaults(command=_docs)
 
@@ -96,7 +101,7 @@ def _completion(options: argparse.Namespace) -> None:
 
 
 def _add_run(commands: "Commands") -> None:
-    run = commands.add_parser("run", help="run the gateway; without --config a bare broker")
+    run = commands.add_parser("run", help="run the gateway; without --config, a broker")
     run.add_argument("--config", type=Path, metavar="FILE", help="configuration in TOML")
     run.add_argument("--port", type=_port, metavar="N", help="port of the first listener")
     run.add_argument("--data", type=Path, default=DATA, metavar="DIR", help="data folder (./var)")
@@ -104,13 +109,14 @@ def _add_run(commands: "Commands") -> None:
         "--durability",
         choices=DURABILITY,
         default=DURABILITY[0],
-        help="commit: on disk before it is acknowledged (default); memory: sooner or later",
+        help="commit: messages are on disk before they are acknowledged (default); "
+        "memory: within a second",
     )
     run.set_defaults(command=_run)
 
 
 def _add_check(commands: "Commands") -> None:
-    check = commands.add_parser("check", help="check a configuration file and start nothing")
+    check = commands.add_parser("check", help="check a configuration file")
     what = check.add_mutually_exclusive_group(required=True)
     what.add_argument("file", type=Path, metavar="FILE", nargs="?")
     what.add_argument(
@@ -120,96 +126,103 @@ def _add_check(commands: "Commands") -> None:
         "--data",
         type=Path,
         metavar="DIR",
-        help="data folder whose disk must have room for what [outbox] promises",
+        help="data folder, whose disk must have space for [outbox] survive",
     )
     check.add_argument(
         "--try",
         dest="connect",
         action="store_true",
-        help="connect to each uplink, and say what the other side allows; nothing is published",
+        help="also connect to each uplink and report what it allows; publishes nothing",
     )
     check.set_defaults(command=_check)
 
 
 def _add_tui(commands: "Commands") -> None:
-    tui = commands.add_parser("tui", help="watch a running gateway")
+    tui = commands.add_parser("tui", help="show a running gateway in the terminal")
     _add_broker_options(tui)
-    tui.add_argument("--record", type=Path, metavar="FILE", help="write what the gateway tells")
-    tui.add_argument("--replay", type=Path, metavar="FILE", help="show what was recorded")
     tui.add_argument(
-        "--serve", action="store_true", help="show it in a browser of this machine, not here"
+        "--record", type=Path, metavar="FILE", help="record what the gateway sends to FILE"
     )
+    tui.add_argument("--replay", type=Path, metavar="FILE", help="show a recording")
+    tui.add_argument("--serve", action="store_true", help="show it in browsers of this machine")
     tui.add_argument(
         "--port", type=_port, default=8_086, metavar="N", help="port of --serve (8086)"
     )
     tui.add_argument(
         "--behind",
         metavar="ADDRESS",
-        help="with --serve: answer only this proxy, which knows its users; there is no token",
+        help="with --serve: answer only this proxy, which checks logins, without a token",
     )
     tui.set_defaults(command=_tui)
 
 
 def _add_subscribe(commands: "Commands") -> None:
-    subscribe = commands.add_parser("subscribe", help="print messages as they come")
+    subscribe = commands.add_parser("subscribe", help="print messages as they arrive")
     subscribe.add_argument("topic_filter", metavar="FILTER", nargs="?", default="sensors/#")
     _add_broker_options(subscribe)
-    subscribe.add_argument("--where", metavar="EXPR", help="only messages for which it is TRUE")
     subscribe.add_argument(
-        "--every", metavar="MS", help="at most the newest message of each topic in this time"
+        "--where", metavar="EXPR", help="print only messages for which the expression is TRUE"
+    )
+    subscribe.add_argument(
+        "--every",
+        metavar="MS",
+        help="at most the newest message of each topic in so many milliseconds",
     )
     subscribe.set_defaults(command=_subscribe)
 
 
 def _add_uplink(commands: "Commands") -> None:
-    uplink = commands.add_parser("uplink", help="show, pause and resume what is sent to the fleet")
+    uplink = commands.add_parser("uplink", help="show, pause and resume the links to the fleet")
     actions = ("status", "pause", "resume", "retained", "rejected", "confirm")
     uplink.add_argument("action", choices=actions)
     uplink.add_argument(
         "words",
         metavar="NAME",
         nargs="*",
-        help="one of several uplinks, without it all; of rejected list, show, retry or drop, and"
-        " numbers as the list has them, or all",
+        help="name of one uplink (default: all); for rejected: list, show, retry or drop, "
+        "and message numbers or `all`",
     )
-    uplink.add_argument("--uplink", metavar="NAME", help="of rejected: of one of several uplinks")
-    uplink.add_argument("--json", action="store_true", help="with status: every figure")
+    uplink.add_argument("--uplink", metavar="NAME", help="for rejected: name of one uplink")
+    uplink.add_argument(
+        "--json", action="store_true", help="for status: print every figure as JSON"
+    )
     _add_broker_options(uplink)
     uplink.set_defaults(command=_uplink)
 
 
 def _add_node(commands: "Commands") -> None:
-    node = commands.add_parser("node", help="forget what the gateway remembers of a node")
+    node = commands.add_parser("node", help="remove a node from a running gateway")
     node.add_argument("action", choices=("forget",))
-    node.add_argument("name", metavar="NODE", help="one that is gone, or was renamed")
+    node.add_argument("name", metavar="NODE", help="name of a removed or renamed node")
     _add_broker_options(node)
     node.set_defaults(command=_node)
 
 
 def _add_bridges(commands: "Commands") -> None:
     bridges = commands.add_parser(
-        "bridges", help="list the kinds of bridges, show how they do, look for devices"
+        "bridges", help="list kinds of bridges, show their state, scan for devices"
     )
     bridges.add_argument(
         "words",
         nargs="*",
         metavar="KIND",
-        help="show the keys and figures of this kind; or `status` and perhaps a bridge's name; or"
-        " `scan`, a kind, and perhaps ports, hosts or an adapter",
+        help="KIND: its keys and figures; status [NAME]; scan KIND [PORT, HOST or ADAPTER]",
     )
-    bridges.add_argument("--json", action="store_true", help="with status: everything")
+    bridges.add_argument("--json", action="store_true", help="status: print JSON")
     bridges.add_argument(
-        "--seconds", type=float, metavar="S", help="with scan: how long each place is listened to"
+        "--seconds", type=float, metavar="S", help="scan: seconds at each place and speed"
     )
     bridges.add_argument(
-        "--devices", metavar="N-M", help="with scan modbus: the device identifiers that are asked"
+        "--devices", metavar="N-M", help="scan modbus: device identifiers, such as 1-32"
     )
     _add_broker_options(bridges)
     bridges.set_defaults(command=_bridges)
 
 
 def _add_doctor(commands: "Commands") -> None:
-    doctor = commands.add_parser("doctor", help="check the board, its card and the data folder")
+    doctor = commands.add_parser(
+        "doctor", help="check the board, its card, the data folder and the links"
+    )
     installed = "the installed service's, or"
     doctor.add_argument(
         "--config", type=Path, metavar="FILE", help=f"configuration in TOML ({installed} none)"
@@ -221,8 +234,8 @@ def _add_doctor(commands: "Commands") -> None:
 
 
 def _add_bugreport(commands: "Commands") -> None:
-    report = commands.add_parser("bugreport", help="put what helps to find a fault into one file")
-    report.add_argument("file", type=Path, metavar="FILE", help="archive to make, a .tar.gz")
+    report = commands.add_parser("bugreport", help="write an archive for support, without secrets")
+    report.add_argument("file", type=Path, metavar="FILE", help="archive to write, .tar.gz")
     report.add_argument("--data", type=Path, default=INSTALLED, metavar="DIR", help="data folder")
     report.add_argument(
         "--config", type=Path, default=CONFIG, metavar="FILE", help=f"configuration ({CONFIG})"
@@ -233,7 +246,7 @@ def _add_bugreport(commands: "Commands") -> None:
 def _add_broker_options(parser: argparse.ArgumentParser) -> None:
     # without a default, which would take the place of what --url has set
     parser.add_argument("url", metavar="URL", nargs="?", default=argparse.SUPPRESS, help=URL_HELP)
-    parser.add_argument("--url", metavar="URL", help="the same, as in other commands")
+    parser.add_argument("--url", metavar="URL", help="the same as the argument URL")
     add_user_options(parser)
 
 

@@ -27,26 +27,33 @@ MAXIMUM_ROUNDS = 100_000
 def add_crashtest(commands: "Commands") -> None:
     """Add `crashtest` to the commands."""
     crashtest = commands.add_parser(
-        "crashtest", help="kill a gateway again and again on this device, and compare what it kept"
+        "crashtest",
+        help="kill gateways on this device, and check that nothing acknowledged is lost",
     )
     crashtest.add_argument(
         "--data",
         type=Path,
         default=Path("var"),
         metavar="DIR",
-        help="below which folder, on the device in question (./var); nothing there is touched",
+        help="folder on the device to be tested (./var); its data is not touched",
     )
     crashtest.add_argument(
-        "--rounds", type=_rounds, default=ROUNDS, metavar="N", help=f"kills ({ROUNDS})"
+        "--rounds",
+        type=_rounds,
+        default=ROUNDS,
+        metavar="N",
+        help=f"rounds, each with a kill ({ROUNDS})",
     )
     crashtest.add_argument(
         "--seconds",
         type=_seconds,
         default=SECONDS,
         metavar="S",
-        help=f"of publishing before a kill, at most ({SECONDS})",
+        help=f"seconds of publishing before a kill, at most ({SECONDS})",
     )
-    crashtest.add_argument("--seed", type=int, metavar="N", help="do what an earlier run did")
+    crashtest.add_argument(
+        "--seed", type=int, metavar="N", help="seed of an earlier run, to repeat its choices"
+    )
     crashtest.set_defaults(command=_crashtest)
 
 

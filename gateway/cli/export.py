@@ -26,20 +26,18 @@ IMPORTED = ".imported"
 
 def add_export(commands: "Commands") -> None:
     """Add the commands `export` and `import`."""
-    export = commands.add_parser("export", help="put a stopped gateway into a file, to move it")
+    export = commands.add_parser("export", help="write a stopped gateway to one file, to move it")
     add_archives_to_make(export)
-    export.add_argument("--again", action="store_true", help="although it was exported before")
+    export.add_argument("--again", action="store_true", help="export again")
     export.set_defaults(command=_export)
-    importing = commands.add_parser(
-        "import", help="bring in what `export` put into a file, or a mosquitto.conf"
-    )
+    importing = commands.add_parser("import", help="import an export, or convert a mosquitto.conf")
     add_archives_to_read(importing)
     importing.add_argument(
         "-o",
         "--output",
         type=Path,
         metavar="FILE",
-        help="of a mosquitto.conf: write the configuration there instead of printing it",
+        help="mosquitto.conf: file for the configuration (standard output)",
     )
     importing.set_defaults(command=_import)
 

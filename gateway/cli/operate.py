@@ -75,10 +75,10 @@ Row = dict[str, Any]
 
 def add_operate(commands: "Commands") -> None:
     """Add the commands."""
-    status = commands.add_parser("status", help="say whether a running gateway is well")
+    status = commands.add_parser("status", help="report whether a running gateway is well")
     _finish(status, _status)
     _add_client(commands)
-    queue = commands.add_parser("queue", help="list what waits, and where")
+    queue = commands.add_parser("queue", help="list the queues and how much waits in each")
     verbs = queue.add_subparsers(required=True, metavar="list")
     found = verbs.add_parser("list", help="uplinks, channels, delayed messages, sessions")
     found.add_argument("--kind", choices=("all", *QUEUES), default="all")
@@ -86,15 +86,19 @@ def add_operate(commands: "Commands") -> None:
     _add_rule(commands)
     _add_topic(commands)
     _add_log(commands)
-    load = commands.add_parser("top", help="show what costs most now, again and again")
+    load = commands.add_parser("top", help="show the busiest clients and topics every 2 s")
     add_rounds(load)
     _finish(load, top)
-    reload = commands.add_parser("reload", help="read the configuration again and apply it")
+    reload = commands.add_parser(
+        "reload", help="have a running gateway apply its changed configuration"
+    )
     _finish(reload, _reload)
-    events = commands.add_parser("events", help="show what happened, the newest last")
-    events.add_argument("--since", metavar="WHEN", help="15m, 2h, 3d ago, or '2026-11-28 07:00'")
+    events = commands.add_parser("events", help="list events, the newest last")
+    events.add_argument(
+        "--since", metavar="WHEN", help="start: 15m, 2h or 3d ago, or '2026-11-28 07:00'"
+    )
     events.add_argument("--kind", choices=("all", *KINDS), default="all")
-    events.add_argument("--follow", action="store_true", help="go on with those that come")
+    events.add_argument("--follow", action="store_true", help="continue with new events")
     _finish_list(events, _events)
 
 
@@ -102,30 +106,42 @@ def _add_client(commands: "Commands") -> None:
     client = commands.add_parser("client", help="list, show or disconnect clients")
     verbs = client.add_subparsers(required=True, metavar="list|show|kick")
     found = verbs.add_parser("list", help="sessions and connected clients")
-    found.add_argument("--sort", choices=SORTS, default="id", help="the largest first (id)")
-    found.add_argument("--match", metavar="PATTERN", help="identifiers, * for any characters")
-    found.add_argument("--user", metavar="NAME", help="of this user; '' for none")
+    found.add_argument(
+        "--sort", choices=SORTS, default="id", help="figure to sort by, the largest first (id)"
+    )
+    found.add_argument(
+        "--match", metavar="PATTERN", help="client identifier; * stands for any characters"
+    )
+    found.add_argument("--user", metavar="NAME", help="user name; '' for clients without one")
     found.add_argument("--state", choices=("all", "connected", "away"), default="all")
     _finish_list(found, _client_list)
-    show = verbs.add_parser("show", help="all about one client")
+    show = verbs.add_parser("show", help="show one client with its subscriptions and losses")
     show.add_argument("id", metavar="ID")
     _finish(show, _client_show)
-    kick = verbs.add_parser("kick", help="end a client's connection")
+    kick = verbs.add_parser("kick", help="disconnect a client")
     kick.add_argument("id", metavar="ID")
-    kick.add_argument("--reason", metavar="TEXT", help="for the client, the log and the events")
-    kick.add_argument("--drop", action="store_true", help="end its session, too, with what waits")
+    kick.add_argument(
+        "--reason", metavar="TEXT", help="reason for the client, the log and the events"
+    )
+    kick.add_argument(
+        "--drop", action="store_true", help="also end its session and delete its queue"
+    )
     _finish(kick, _client_kick)
 
 
 def _add_rule(commands: "Commands") -> None:
     rule = commands.add_parser("rule", help="list the uplink rules, try an edited one, apply it")
     verbs = rule.add_subparsers(required=True, metavar="list|try|apply")
-    _finish_list(verbs.add_parser("list", help="the rules and what they took"), _rule_list)
-    edited = verbs.add_parser("try", help="run an edited rule beside the one that is there")
+    _finish_list(verbs.add_parser("list", help="list the rules and their counts"), _rule_list)
+    edited = verbs.add_parser(
+        "try", help="run an edited rule beside the current one on live messages"
+    )
     add_edit(edited)
     add_seconds(edited)
     _finish(edited, try_rule)
-    applied = verbs.add_parser("apply", help="write an edited rule into the file, and reload it")
+    applied = verbs.add_parser(
+        "apply", help="write an edited rule to the configuration file and reload it"
+    )
     add_edit(applied)
     add_config(applied)
     add_broker(applied)
@@ -135,27 +151,29 @@ def _add_rule(commands: "Commands") -> None:
 def _add_topic(commands: "Commands") -> None:
     topic = commands.add_parser("topic", help="list topics with their last values, or show one")
     verbs = topic.add_subparsers(required=True, metavar="list|show")
-    found = verbs.add_parser("list", help="topics with their last values")
-    found.add_argument("--match", metavar="FILTER", help="those that this topic filter matches")
-    found.add_argument("--silent", action="store_true", help="only those that fell silent")
-    found.add_argument("--sort", choices=TOPIC_SORTS, default="topic", help="the largest first")
+    found = verbs.add_parser("list", help="list topics with their last values")
+    found.add_argument("--match", metavar="FILTER", help="topic filter")
+    found.add_argument("--silent", action="store_true", help="only silent topics")
+    found.add_argument(
+        "--sort", choices=TOPIC_SORTS, default="topic", help="figure to sort by, the largest first"
+    )
     _finish_list(found, _topic_list)
-    show = verbs.add_parser("show", help="the last value, and who gets it")
+    show = verbs.add_parser("show", help="show the last value and the receivers of one topic")
     show.add_argument("topic", metavar="TOPIC")
     _finish(show, _topic_show)
 
 
 def _add_log(commands: "Commands") -> None:
-    log = commands.add_parser("log", help="show or change what a running gateway's log says")
+    log = commands.add_parser("log", help="show or change a running gateway's log levels")
     verbs = log.add_subparsers(required=True, metavar="level")
-    level = verbs.add_parser("level", help="the levels; or write a part's lines from LEVEL on")
+    level = verbs.add_parser("level", help="show the levels, or set that of a part")
     level.add_argument("part", nargs="?", choices=PARTS, metavar="PART", help=", ".join(PARTS))
     level.add_argument("level", nargs="?", choices=[*Level], metavar="LEVEL", help=LEVELS)
     _finish(level, _log_level)
 
 
 def _finish(parser: argparse.ArgumentParser, run: Callable[[Any, argparse.Namespace], int]) -> None:
-    parser.add_argument("--json", action="store_true", help="for programs")
+    parser.add_argument("--json", action="store_true", help="print JSON")
     add_broker(parser)
 
     def command(options: argparse.Namespace) -> int:
@@ -171,7 +189,9 @@ def _finish(parser: argparse.ArgumentParser, run: Callable[[Any, argparse.Namesp
 def _finish_list(
     parser: argparse.ArgumentParser, run: Callable[[Any, argparse.Namespace], int]
 ) -> None:
-    parser.add_argument("--limit", type=_number, default=MOST, metavar="N", help=f"rows ({MOST})")
+    parser.add_argument(
+        "--limit", type=_number, default=MOST, metavar="N", help=f"rows, at most ({MOST})"
+    )
     _finish(parser, run)
 
 

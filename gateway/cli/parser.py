@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 LOCAL_BROKER = "mqtt://127.0.0.1:1883"
 """The default URL if no gateway of this machine has a socket."""
 
-URL_HELP = f"the gateway; else the socket of this machine's, or {LOCAL_BROKER}"
+URL_HELP = f"the gateway (by default this machine's, by its socket or {LOCAL_BROKER})"
 DEFAULT_COLUMNS = 80
 
 
@@ -61,8 +61,8 @@ def add_user_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--password-file", type=Path, metavar="FILE")
     parser.add_argument("--ca-file", type=Path, metavar="FILE")
     parser.add_argument(
-        "--cert", type=Path, metavar="FILE", help="client certificate for an mqtts:// URL"
+        "--cert", type=Path, metavar="FILE", help="file of the client certificate for mqtts://"
     )
     parser.add_argument(
-        "--key", type=Path, metavar="FILE", help="its private key, if it is in another file"
+        "--key", type=Path, metavar="FILE", help="file of its private key, if that is another one"
     )

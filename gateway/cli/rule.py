@@ -39,37 +39,38 @@ def add_edit(parser: argparse.ArgumentParser) -> None:
         "words",
         nargs="+",
         metavar="RULE",
-        help="the rule's name or number, as `rule list` prints it, behind the name of its uplink if"
-        f" there are several. `{NEW}` adds a rule",
+        help="name or number of the rule as in `rule list`, after the name of its uplink if there"
+        f" are several; `{NEW}` adds one",
     )
-    parser.add_argument("--topic", metavar="FILTER", help="its topic filter")
-    parser.add_argument("--where", metavar="EXPR", help="its expression")
-    parser.add_argument("--target", metavar="TOPIC", help="its topic at the fleet")
-    parser.add_argument("--stream", metavar="NAME", help="its stream of numbers")
+    parser.add_argument("--topic", metavar="FILTER", help="topic filter of the rule")
+    parser.add_argument("--where", metavar="EXPR", help="expression of the rule")
+    parser.add_argument("--target", metavar="TOPIC", help="topic at the fleet")
+    parser.add_argument("--stream", metavar="NAME", help="stream of the rule")
     parser.add_argument("--lane", choices=("live", "backlog"))
     parser.add_argument("--retain", choices=("true", "false"))
     parser.add_argument("--qos", type=int, choices=(0, 1))
     parser.add_argument("--commit-within", type=float, metavar="SECONDS")
     parser.add_argument(
-        "--uplink", action="append", metavar="NAME", help="an uplink that it is for"
+        "--uplink", action="append", metavar="NAME", help="name of an uplink of the rule"
     )
-    parser.add_argument(
-        "--unset", action="append", default=[], choices=KEYS, help="leave a key out"
-    )
-    parser.add_argument("--at", type=int, metavar="N", help="where a new rule stands (at the end)")
-    parser.add_argument("--remove", action="store_true", help="what if the rule were gone?")
+    parser.add_argument("--unset", action="append", default=[], choices=KEYS, help="remove a key")
+    parser.add_argument("--at", type=int, metavar="N", help="position of a new rule (at the end)")
+    parser.add_argument("--remove", action="store_true", help="remove the rule")
 
 
 def add_seconds(parser: argparse.ArgumentParser) -> None:
     """Add the option for the duration of a trial."""
-    help_text = f"how long, 1 to 3600 ({SECONDS})"
+    help_text = f"seconds, 1 to 3600 ({SECONDS})"
     parser.add_argument("--seconds", type=int, default=SECONDS, metavar="N", help=help_text)
 
 
 def add_config(parser: argparse.ArgumentParser) -> None:
     """Add the option for the edited file."""
     parser.add_argument(
-        "--config", type=Path, metavar="FILE", help=f"the running gateway's, else {CONFIG}"
+        "--config",
+        type=Path,
+        metavar="FILE",
+        help=f"configuration file (the running gateway's, or {CONFIG})",
     )
 
 

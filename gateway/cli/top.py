@@ -26,8 +26,10 @@ Row = dict[str, Any]
 
 def add_rounds(parser: argparse.ArgumentParser) -> None:
     """Add the options for the interval, and the number of rounds."""
-    parser.add_argument("--once", action="store_true", help="only one round")
-    parser.add_argument("--rows", type=int, default=ROWS, metavar="N", help=f"of each ({ROWS})")
+    parser.add_argument("--once", action="store_true", help="print once and end")
+    parser.add_argument(
+        "--rows", type=int, default=ROWS, metavar="N", help=f"rows of each table ({ROWS})"
+    )
 
 
 def top(conversation: "Conversation", options: argparse.Namespace) -> int:

@@ -20,7 +20,7 @@ MAXIMUM_FIELD = 65_535
 
 def add_user(commands: "Commands") -> None:
     """Add the command `user`."""
-    user = commands.add_parser("user", help="users: add, passwd, list, and check what they may do")
+    user = commands.add_parser("user", help="manage users, and check what they may read and write")
     actions = user.add_subparsers(required=True, metavar="ACTION")
     for name, words in (
         ("add", "add a user; the password is asked for, or read from standard input"),
@@ -33,11 +33,15 @@ def add_user(commands: "Commands") -> None:
     listing = actions.add_parser("list", help="list the users of a password file")
     _add_file(listing)
     listing.set_defaults(command=_list)
-    check = actions.add_parser("check", help="say what a user may do with a topic, and why")
-    check.add_argument("user", metavar="USER", help="'' for clients without a user name")
+    check = actions.add_parser(
+        "check", help="show whether a user may read and write a topic, and why"
+    )
+    check.add_argument("user", metavar="USER", help="user name; '' for clients without one")
     check.add_argument("topic", metavar="TOPIC")
-    check.add_argument("--client-id", default="", metavar="ID", help="for rules with %%c")
-    check.add_argument("--local", action="store_true", help="as a client on this machine")
+    check.add_argument(
+        "--client-id", default="", metavar="ID", help="client identifier, for rules with %%c"
+    )
+    check.add_argument("--local", action="store_true", help="check for a client on this machine")
     _add_config(check)
     check.set_defaults(command=_check)
 
@@ -51,7 +55,7 @@ def _add_config(parser: argparse.ArgumentParser) -> None:
 def _add_file(parser: argparse.ArgumentParser) -> None:
     _add_config(parser)
     parser.add_argument(
-        "--file", type=Path, metavar="FILE", help="password file, instead of the configuration's"
+        "--file", type=Path, metavar="FILE", help="password file (the configuration's)"
     )
 
 

@@ -15,15 +15,23 @@ TARIFF = 0.0
 
 def add_backtest(commands: Any) -> None:
     """Add the command to the parser's sub-commands."""
-    command = commands.add_parser("backtest", help="say what a rule would have sent")
+    command = commands.add_parser("backtest", help="compute what a rule would have sent")
     command.add_argument("rule", metavar="EXPRESSION", help="an uplink rule's `where`")
     add_tables(command)
-    command.add_argument("--last", type=days, metavar="30d", help="the last days of the tables")
-    command.add_argument("--gateway", metavar="ID", help="this gateway alone")
-    command.add_argument("--alarm", metavar="EXPRESSION", help="messages that must be sent")
-    command.add_argument("--tariff", type=float, default=TARIFF, metavar="PRICE", help="a megabyte")
+    command.add_argument(
+        "--last", type=days, metavar="30d", help="last days of the tables, such as 30d"
+    )
+    command.add_argument("--gateway", metavar="ID", help="id of a gateway")
+    command.add_argument(
+        "--alarm", metavar="EXPRESSION", help="expression for messages that must be sent"
+    )
+    command.add_argument(
+        "--tariff", type=float, default=TARIFF, metavar="PRICE", help="price of a megabyte"
+    )
     command.add_argument("--json", action="store_true", help="print one JSON object")
-    command.add_argument("--report", type=Path, metavar="FILE.html", help="write a page")
+    command.add_argument(
+        "--report", type=Path, metavar="FILE.html", help="HTML file for the report"
+    )
     add_spark(command)
     command.set_defaults(run=run_backtest)
 

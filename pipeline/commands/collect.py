@@ -12,15 +12,24 @@ from pipeline.operation.preflight import check_arrow
 
 def add_collect(commands: Any) -> None:
     """Add the command to the parser's sub-commands."""
-    collect = commands.add_parser("collect", help="write what arrives at a broker to landing files")
+    collect = commands.add_parser(
+        "collect", help="write messages from the fleet's broker to landing files"
+    )
     add_broker(collect, required=True)
     add_landing(collect)
-    collect.add_argument("--name", default="collector", help="its session; each collector has one")
-    collect.add_argument("--group", default="tidegate", help="collectors of a group share the load")
+    collect.add_argument(
+        "--name", default="collector", help="client identifier; each collector has its own"
+    )
+    collect.add_argument(
+        "--group", default="tidegate", help="name of a group of collectors that share the messages"
+    )
     collect.add_argument("--rows", type=int, default=10_000, help="messages in a file at most")
     collect.add_argument("--seconds", type=float, default=2.0, help="age at which a file is closed")
     collect.add_argument(
-        "--ledger-seconds", type=float, default=300.0, help="of files with ledgers"
+        "--ledger-seconds",
+        type=float,
+        default=300.0,
+        help="age at which a file with ledgers is closed",
     )
     collect.set_defaults(run=run_collect)
 

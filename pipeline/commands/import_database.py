@@ -15,8 +15,10 @@ _GATEWAY = re.compile("[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 def add_import(commands: Any) -> None:
     """Add the command to the parser's sub-commands."""
     command = commands.add_parser("import", help="land the messages of a gateway's database")
-    command.add_argument("database", type=Path, metavar="FILE", help="its tidegate.db, or a copy")
-    command.add_argument("--gateway", required=True, metavar="ID", help="whose it is")
+    command.add_argument(
+        "database", type=Path, metavar="FILE", help="the gateway's tidegate.db, or a copy"
+    )
+    command.add_argument("--gateway", required=True, metavar="ID", help="id of the gateway")
     command.add_argument("--table", default="outbox", metavar="outbox|rejected|history")
     add_landing(command)
     command.set_defaults(run=run_import)

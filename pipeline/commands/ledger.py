@@ -15,19 +15,23 @@ EXIT_INCOMPLETE = 3
 
 def add_ledger(commands: Any) -> None:
     """Add the command to the parser's sub-commands."""
-    ledger = commands.add_parser("ledger", help="say what is missing, from whom, when and why")
+    ledger = commands.add_parser(
+        "ledger", help="report missing messages by gateway, time and reason"
+    )
     add_tables(ledger)
     ledger.add_argument("--gateway", metavar="ID", help="only this gateway")
-    ledger.add_argument("--all", action="store_true", help="also what a rule or policy took out")
     ledger.add_argument(
-        "--strict", action="store_true", help="what has not been reported yet is missing, too"
+        "--all", action="store_true", help="also messages that a rule or policy dropped"
     )
+    ledger.add_argument("--strict", action="store_true", help="count unreported numbers as missing")
     ledger.add_argument("--json", action="store_true", help="print one JSON object")
     ledger.add_argument(
-        "--recall", action="store_true", help="ask the gateways at --broker to send it again"
+        "--recall",
+        action="store_true",
+        help="request missing messages again from the gateways at --broker",
     )
     ledger.add_argument(
-        "--wait", type=float, default=60.0, metavar="SECONDS", help="for a gateway's answer"
+        "--wait", type=float, default=60.0, metavar="SECONDS", help="seconds for a gateway's answer"
     )
     add_broker(ledger)
     ledger.set_defaults(run=run_ledger)

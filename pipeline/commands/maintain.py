@@ -10,13 +10,13 @@ from pipeline.operation.preflight import check_python
 
 def add_maintain(commands: Any) -> None:
     """Add the commands to the parser's sub-commands."""
-    compact = commands.add_parser("compact", help="make many small files of the tables few")
+    compact = commands.add_parser("compact", help="join small files of the tables")
     add_tables(compact)
-    compact.add_argument("--keep", type=days, metavar="400d", help="delete what is older")
+    compact.add_argument("--keep", type=days, metavar="400d", help="delete rows that are older")
     compact.set_defaults(run=run_compact)
-    vacuum = commands.add_parser("vacuum", help="remove files that no table shows any more")
+    vacuum = commands.add_parser("vacuum", help="delete files that no table uses")
     add_tables(vacuum)
-    vacuum.add_argument("--hours", type=int, default=168, help="for so long; default: 168")
+    vacuum.add_argument("--hours", type=int, default=168, help="hours without use; default: 168")
     vacuum.set_defaults(run=run_vacuum)
 
 

@@ -35,13 +35,13 @@ STREAMS_SHOWN = 50
 
 def add_once(commands: Any) -> None:
     """Add the command to the parser's sub-commands."""
-    once = commands.add_parser("once", help="read the new landing files, print the totals, end")
+    once = commands.add_parser("once", help="turn new landing files into tables")
     add_landing(once)
     add_tables(once)
     once.add_argument(
         "--verify",
         action="store_true",
-        help="count the rows of every batch in the tables first, and look for keys that came twice",
+        help="first count the rows of every batch and search for duplicate keys",
     )
     once.add_argument("--json", action="store_true", help="print the totals as one JSON object")
     add_gold(once)

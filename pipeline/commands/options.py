@@ -55,7 +55,7 @@ def add_spark(parser: Any) -> None:
         type=_cache,
         default=_own_cache(),
         metavar="DIR",
-        help="of what makes Java start faster, 190 MB, or none; default: %(default)s",
+        help="folder of the 190 MB by which Java starts faster, or none; default: %(default)s",
     )
 
 
@@ -81,18 +81,18 @@ def add_sizes(parser: Any) -> None:
             type=int,
             default=default,
             metavar=name.upper(),
-            help="of landing files in a batch at most; default: %(default)s",
+            help=f"{name} of a batch of landing files, at most; default: %(default)s",
         )
 
 
 def add_gold(parser: Any) -> None:
     """Add how payloads are read, and what the gold tables are made with."""
-    readings = "TOML that says which payloads are readings, and what is expected of them"
+    readings = "TOML file of payloads that are readings, and of expectations"
     parser.add_argument("--readings", type=Path, metavar="FILE", help=readings)
-    parser.add_argument("--no-gold", action="store_true", help="leave the gold tables for later")
-    names = "TOML with names, places and time zones of gateways"
+    parser.add_argument("--no-gold", action="store_true", help="do not update the gold tables")
+    names = "TOML file of names, places and time zones"
     parser.add_argument("--assets", type=Path, metavar="FILE", help=names)
-    queries = "a folder of queries over silver, TABLE.sql, that become gold tables"
+    queries = "folder of queries over silver, TABLE.sql, for more gold tables"
     parser.add_argument("--gold-sql", type=Path, metavar="DIR", help=queries)
 
 
@@ -118,12 +118,21 @@ def how_of(options: argparse.Namespace) -> "How":
 
 def add_broker(parser: Any, *, required: bool = False) -> None:
     """Add where the fleet's broker is, and who we are there."""
-    address = "mqtt://HOST[:PORT] or mqtts"
+    address = "mqtt://HOST[:PORT] or mqtts://HOST[:PORT]"
     parser.add_argument("--broker", required=required, metavar="URL", help=address)
-    parser.add_argument("--prefix", default="tidegate", help="of the topics; default: %(default)s")
+    parser.add_argument(
+        "--prefix", default="tidegate", help="first levels of the topics; default: %(default)s"
+    )
     parser.add_argument("--username", metavar="NAME")
-    parser.add_argument("--password-file", type=Path, metavar="FILE", help="its first line")
-    parser.add_argument("--ca-file", metavar="FILE", help="whom to trust; default: the system's")
+    parser.add_argument(
+        "--password-file",
+        type=Path,
+        metavar="FILE",
+        help="file with the password in its first line",
+    )
+    parser.add_argument(
+        "--ca-file", metavar="FILE", help="file of trusted authorities; default: the system's"
+    )
 
 
 def broker_of(options: argparse.Namespace) -> "Broker":

@@ -10,17 +10,18 @@ from pipeline.operation.preflight import check_python
 
 def add_publish(commands: Any) -> None:
     """Add the command to the parser's sub-commands."""
-    command = commands.add_parser("publish", help="bring copies in an object store up to date")
+    command = commands.add_parser("publish", help="update copies of the tables in an object store")
     command.add_argument(
         "--to", required=True, metavar="URL", help="s3://BUCKET/PREFIX; see docs/use/pipeline.md"
     )
     add_tables(command)
     command.add_argument(
-        "--vacuum", type=int, metavar="HOURS", help="remove what no copy has shown for so long"
+        "--vacuum",
+        type=int,
+        metavar="HOURS",
+        help="delete files that no copy has used for so many hours",
     )
-    command.add_argument(
-        "--replace", action="store_true", help="let copies of other tables become copies of these"
-    )
+    command.add_argument("--replace", action="store_true", help="replace copies of other tables")
     command.set_defaults(run=run_publish)
 
 

@@ -15,10 +15,12 @@ def add_reprocess(commands: Any) -> None:
     """Add the command to the parser's sub-commands."""
     command = commands.add_parser("reprocess", help="read payloads in the tables again")
     add_tables(command)
-    command.add_argument("--gateway", metavar="ID", help="of this gateway")
-    command.add_argument("--topic", metavar="FILTER", help="on topics of this topic filter")
-    command.add_argument("--from", dest="first", type=_date, metavar="DATE", help="event date")
-    command.add_argument("--to", dest="last", type=_date, metavar="DATE", help="the last one")
+    command.add_argument("--gateway", metavar="ID", help="id of a gateway")
+    command.add_argument("--topic", metavar="FILTER", help="topic filter")
+    command.add_argument(
+        "--from", dest="first", type=_date, metavar="DATE", help="first event date"
+    )
+    command.add_argument("--to", dest="last", type=_date, metavar="DATE", help="last event date")
     command.add_argument("--json", action="store_true", help="print one JSON object")
     add_gold(command)
     add_spark(command)

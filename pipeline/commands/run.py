@@ -27,12 +27,19 @@ SECONDS = 60.0
 
 def add_run(commands: Any) -> None:
     """Add the command to the parser's sub-commands."""
-    run = commands.add_parser("run", help="do what `once` does again and again, until SIGTERM")
+    run = commands.add_parser("run", help="repeat `once` until SIGTERM")
     add_landing(run)
     add_tables(run)
     run.add_argument("--every", type=float, default=SECONDS, metavar="SECONDS")
-    run.add_argument("--metrics", type=Path, metavar="FILE", help="Prometheus text, after each run")
-    run.add_argument("--views", type=Path, metavar="FILE", help="DuckDB views, after each run")
+    run.add_argument(
+        "--metrics",
+        type=Path,
+        metavar="FILE",
+        help="file for Prometheus text, written after each run",
+    )
+    run.add_argument(
+        "--views", type=Path, metavar="FILE", help="file for DuckDB views, written after each run"
+    )
     add_gold(run)
     add_spark(run)
     add_sizes(run)

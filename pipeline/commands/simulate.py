@@ -12,11 +12,13 @@ ROWS = 48
 
 def add_simulate(commands: Any) -> None:
     """Add the command to the parser's sub-commands."""
-    command = commands.add_parser("simulate", help="write a made-up landing zone, and the truth")
+    command = commands.add_parser(
+        "simulate", help="write a generated landing zone and its truth, for tests"
+    )
     command.add_argument("--out", type=Path, default=Path("var/simulated"), metavar="DIR")
     command.add_argument("--gateways", type=int, default=10)
     command.add_argument("--days", type=int, default=30)
-    command.add_argument("--rows", type=int, default=ROWS, help="of a gateway and day")
+    command.add_argument("--rows", type=int, default=ROWS, help="rows of a gateway and day")
     command.add_argument("--seed", type=int, default=1)
     command.set_defaults(run=run_simulate)
 

@@ -11,7 +11,7 @@ from pipeline.operation.preflight import check_python
 
 def add_status(commands: Any) -> None:
     """Add the command to the parser's sub-commands."""
-    status = commands.add_parser("status", help="say how the tables are")
+    status = commands.add_parser("status", help="show the state of the tables")
     add_landing(status)
     add_tables(status)
     status.add_argument("--json", action="store_true", help="print one JSON object")

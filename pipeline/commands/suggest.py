@@ -19,8 +19,10 @@ def add_suggest(commands: Any) -> None:
     command.add_argument("--error", default="1%", metavar="0.5|1%", help="default: %(default)s")
     command.add_argument("--heartbeat", type=int, default=HEARTBEAT, metavar="SECONDS")
     add_tables(command)
-    command.add_argument("--last", type=days, metavar="30d", help="the last days of the tables")
-    command.add_argument("--gateway", metavar="ID", help="this gateway alone")
+    command.add_argument(
+        "--last", type=days, metavar="30d", help="last days of the tables, such as 30d"
+    )
+    command.add_argument("--gateway", metavar="ID", help="id of a gateway")
     command.add_argument("--json", action="store_true", help="print one JSON object")
     add_spark(command)
     command.set_defaults(run=run_suggest)

@@ -42,7 +42,7 @@ def test_sections_of_a_page(tmp_path: Path) -> None:
     [
         ("disk full", "disk", "A full disk"),
         ("loop prevention", "fleet", "Loop prevention"),
-        ("Alarms", "alarms", "Alarms, and what to do"),
+        ("Alarms gateway", "alarms", "Alarms of the gateway"),
     ],
 )
 def test_the_best_section_comes_first(words: str, first: str, heading: str) -> None:

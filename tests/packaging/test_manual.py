@@ -22,7 +22,10 @@ def test_each_command_has_a_section_with_its_options(page: str) -> None:
         assert f"\n.SS tidegate {command}\n" in page, command
     section = page.partition(".SS tidegate client kick\n")[2].partition(".SS")[0]
     assert "\\fIID\\fR" in section
-    assert "\\fB\\-\\-reason\\fR \\fITEXT\\fR\nfor the client, the log and the events" in section
+    assert (
+        "\\fB\\-\\-reason\\fR \\fITEXT\\fR\nreason for the client, the log and the events"
+        in section
+    )
     assert "==SUPPRESS==" not in page
 
 

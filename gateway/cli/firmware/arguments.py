@@ -11,13 +11,13 @@ if TYPE_CHECKING:
     from gateway.cli.parser import Commands
 
 SETTINGS = Path("node.toml")
-BOARD_WORDS = "such as pico, pico_w or esp32"
-SENSOR_WORDS = "such as bme280 or simulated; give it once for each"
+BOARD_WORDS = "board, such as pico, pico_w or esp32"
+SENSOR_WORDS = "driver, such as bme280 or simulated; once for each sensor"
 
 
 def add_firmware(commands: "Commands") -> None:
     """Add the command `firmware`."""
-    firmware = commands.add_parser("firmware", help="sensor nodes: put them onto boards")
+    firmware = commands.add_parser("firmware", help="install sensor nodes on boards")
     actions = firmware.add_subparsers(required=True, metavar="ACTION")
     _add_ports(actions)
     _add_new(actions)
@@ -27,8 +27,8 @@ def add_firmware(commands: "Commands") -> None:
 
 
 def _add_ports(actions: "Commands") -> None:
-    ports = actions.add_parser("ports", help="list what is plugged in, and what runs on it")
-    ports.add_argument("ports", metavar="PORT", nargs="*", help="look at these instead")
+    ports = actions.add_parser("ports", help="list boards and what runs on each")
+    ports.add_argument("ports", metavar="PORT", nargs="*", help="only these ports")
     ports.set_defaults(command=_ports)
 
 
@@ -36,17 +36,24 @@ def _add_new(actions: "Commands") -> None:
     new = actions.add_parser("new", help="write a settings file for a node, with comments")
     new.add_argument("--board", required=True, help=BOARD_WORDS)
     new.add_argument("--sensor", required=True, action="append", help=SENSOR_WORDS)
-    new.add_argument("--name", default="node1", help="the node's name (node1)")
+    new.add_argument("--name", default="node1", help="name of the node (node1)")
     new.add_argument("file", metavar="FILE", nargs="?", type=Path, default=SETTINGS)
     new.set_defaults(command=_new)
 
 
 def _add_flash(actions: "Commands") -> None:
-    flash = actions.add_parser("flash", help="put the node onto a board, and read a first reading")
-    flash.add_argument(
-        "file", metavar="FILE", nargs="?", type=Path, default=SETTINGS, help="settings (node.toml)"
+    flash = actions.add_parser(
+        "flash", help="install the node on a board and print its first reading"
     )
-    flash.add_argument("--port", help="of the board; needed if several are plugged in")
+    flash.add_argument(
+        "file",
+        metavar="FILE",
+        nargs="?",
+        type=Path,
+        default=SETTINGS,
+        help="settings file (node.toml)",
+    )
+    flash.add_argument("--port", help="port of the board; required if there are several boards")
     flash.add_argument(
         "--micropython",
         type=Path,
@@ -57,33 +64,43 @@ def _add_flash(actions: "Commands") -> None:
         "--drive", type=Path, metavar="DIR", help="where the board's UF2 drive is mounted"
     )
     flash.add_argument(
-        "--no-stub", action="store_true", help="let an ESP32's own loader write, more slowly"
+        "--no-stub", action="store_true", help="write by the ESP32's own loader, which is slower"
     )
-    flash.add_argument("--replace", action="store_true", help="take the place of another main.py")
-    flash.add_argument("--source", action="store_true", help="copy .py files, do not compile")
+    flash.add_argument("--replace", action="store_true", help="replace another program's main.py")
+    flash.add_argument(
+        "--source", action="store_true", help="copy sources instead of compiled files"
+    )
     _add_gateway(flash)
     flash.set_defaults(command=_flash)
 
 
 def _add_monitor(actions: "Commands") -> None:
     monitor = actions.add_parser("monitor", help="show what a node sends, until Ctrl-C")
-    monitor.add_argument("--port", help="of the board; needed if several are plugged in")
-    monitor.add_argument("--seconds", type=float, metavar="N", help="end after so many")
+    monitor.add_argument("--port", help="port of the board; required if there are several boards")
+    monitor.add_argument("--seconds", type=float, metavar="N", help="seconds until the end")
     _add_gateway(monitor)
     monitor.set_defaults(command=_monitor)
 
 
 def _add_update(actions: "Commands") -> None:
-    update = actions.add_parser("update", help="put this version's node onto boards that have one")
+    update = actions.add_parser("update", help="install this version on boards that have a node")
     which = update.add_mutually_exclusive_group(required=True)
     which.add_argument("ports", metavar="PORT", nargs="*", default=[])
     which.add_argument(
-        "--all", action="store_true", help="all that are plugged in, and the configuration's"
+        "--all",
+        action="store_true",
+        help="all boards on ports of this machine and of the configuration",
     )
     update.add_argument(
-        "--config", type=Path, default=CONFIG, metavar="FILE", help=f"of the gateway ({CONFIG})"
+        "--config",
+        type=Path,
+        default=CONFIG,
+        metavar="FILE",
+        help=f"configuration file of the gateway ({CONFIG})",
     )
-    update.add_argument("--source", action="store_true", help="copy .py files, do not compile")
+    update.add_argument(
+        "--source", action="store_true", help="copy sources instead of compiled files"
+    )
     _add_gateway(update)
     update.set_defaults(command=_update)
 
@@ -93,7 +110,7 @@ def _add_gateway(parser: argparse.ArgumentParser) -> None:
         "--gateway",
         dest="url",
         metavar="URL",
-        help="is asked for the port if it has it open",
+        help="URL of the gateway, which releases the port",
     )
     add_user_options(parser)
 

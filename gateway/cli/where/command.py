@@ -20,28 +20,43 @@ def add_where(commands: "Commands") -> None:
     """Add the commands `where` and `why`."""
     where = commands.add_parser("where", help="check, explain and test $where expressions")
     actions = where.add_subparsers(required=True, metavar="ACTION")
-    check = actions.add_parser("check", help="say whether an expression is accepted")
+    check = actions.add_parser("check", help="check an expression")
     check.add_argument("expression", metavar="EXPR", type=_expression)
-    check.add_argument("--rule", action="store_true", help="of an uplink rule, which may remember")
+    check.add_argument(
+        "--rule", action="store_true", help="allow functions of uplink rules that remember"
+    )
     check.set_defaults(command=_check)
-    explain = actions.add_parser("explain", help="show what each part is for a message")
+    explain = actions.add_parser("explain", help="show the value of each part for a message")
     explain.add_argument("expression", metavar="EXPR", type=_expression)
-    explain.add_argument("--message", type=Path, required=True, metavar="FILE", help="JSON, or -")
+    explain.add_argument(
+        "--message",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help="JSON file of the message, or - for standard input",
+    )
     explain.set_defaults(command=_explain)
-    test = actions.add_parser("test", help="try an expression on the gateway's history")
+    test = actions.add_parser("test", help="run an expression on the messages of the history")
     test.add_argument("expression", metavar="EXPR", type=_expression)
-    test.add_argument("--topic", default="#", metavar="FILTER", help="only these topics (#)")
-    test.add_argument("--last", type=_duration, default="1h", metavar="TIME", help="90s, 2h, 7d")
+    test.add_argument("--topic", default="#", metavar="FILTER", help="topic filter (#)")
+    test.add_argument(
+        "--last", type=_duration, default="1h", metavar="TIME", help="length of time: 90s, 2h, 7d"
+    )
     _add_data(test)
     test.set_defaults(command=_test)
-    vectors = actions.add_parser("vectors", help="run a file of the language's vectors")
+    vectors = actions.add_parser("vectors", help="run a file of test vectors")
     vectors.add_argument("file", type=Path, metavar="FILE")
     vectors.set_defaults(command=_vectors)
-    why = commands.add_parser("why", help="say why a message did or did not reach whom")
+    why = commands.add_parser("why", help="explain why a message did or did not arrive")
     which = why.add_mutually_exclusive_group(required=True)
     which.add_argument("number", metavar="EPOCH.STREAM.NUMBER", type=_number, nargs="?")
-    which.add_argument("--message", type=Path, metavar="FILE", help="one that was not sent, or -")
-    which.add_argument("--topic", metavar="TOPIC", help="the last message of this topic")
+    which.add_argument(
+        "--message",
+        type=Path,
+        metavar="FILE",
+        help="JSON file of a message that was not sent, or -",
+    )
+    which.add_argument("--topic", metavar="TOPIC", help="explain the last message of this topic")
     _add_data(why)
     why.set_defaults(command=_why)
 
