@@ -62,7 +62,7 @@ def run_command(options: argparse.Namespace) -> int:
     check_installed()
     cycles.look_rarely()
     from pipeline.ledger.report import read_streams
-    from pipeline.operation.once import run_once
+    from pipeline.operation.once import REMAPPED, run_once
     from pipeline.operation.progress import bars
 
     settings = with_landing(options)
@@ -73,6 +73,8 @@ def run_command(options: argparse.Namespace) -> int:
         name, reason = next(iter(totals.left.items()))
         left = f"not read in {settings.landing}: {len(totals.left)} (first: {name}, {reason})"
         print(f"tidegate-pipeline: {left}", file=sys.stderr)
+    if totals.remapped:
+        print(f"tidegate-pipeline: {REMAPPED}", file=sys.stderr)
     if totals.doubled:
         keys, first = totals.doubled
         print(

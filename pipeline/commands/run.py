@@ -79,7 +79,7 @@ def run_service(options: argparse.Namespace) -> int:
 
 def _round(settings: Any, session: Any, how: Any, options: argparse.Namespace) -> None:
     """Do one run, and say what it read."""
-    from pipeline.operation.once import run_once
+    from pipeline.operation.once import REMAPPED, run_once
     from pipeline.operation.progress import bars
     from pipeline.operation.status import write_metrics
     from pipeline.operation.views import write_views
@@ -93,6 +93,8 @@ def _round(settings: Any, session: Any, how: Any, options: argparse.Namespace) -
             with suppress(JobError, OSError):
                 write_metrics(settings, options.metrics)
         raise
+    if totals.remapped:
+        print(REMAPPED, flush=True)
     if totals.files:
         seconds = time.monotonic() - begun
         print(f"read {totals.files:,} files in {seconds:.1f} s", flush=True)

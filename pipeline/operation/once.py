@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 from pipeline.batches.plan import Batch, Plan, make_plan
 from pipeline.errors import JobError, PipelineError
 from pipeline.landing.listing import Listing, kind, list_landing
-from pipeline.operation.derive import derive
+from pipeline.operation.derive import derive, is_outdated
 from pipeline.operation.full_disk import ERRORS, full_disk
 from pipeline.operation.runs import note_run
 from pipeline.operation.spark_errors import cause
@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
+REMAPPED = (
+    "the mappings of --readings changed: messages that are in the tables stay as they were read; "
+    "`tidegate-pipeline reprocess` reads them again"
+)
 JAVA_ENDED = "Spark's Java process ended (out of memory?)"
 
 
@@ -52,6 +56,8 @@ class Totals:
     """What lies in the landing folder and was not read, and why."""
     doubled: Doubled | None = None
     """Keys that silver has more than once, if it was asked to verify."""
+    remapped: bool = False
+    """Whether silver has rows of runs before whose mappings were others."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +99,7 @@ def run_once(
     with full_disk(settings), locked(settings.checkpoints):
         begun = time.monotonic()
         committed, listing, plan = _prepare(settings, verify=how.verify)
+        remapped = note_mapping(settings, committed, how.declared)
         before = _counts(committed)
         done: list[Batch] = []
         error: Exception | None = None
@@ -105,7 +112,7 @@ def run_once(
                 state.note_settled(settings.checkpoints, listing.settled)
         except ERRORS as failed:
             error = failed
-        totals = replace(_totals(committed, done, listing), doubled=twice)
+        totals = replace(_totals(committed, done, listing), doubled=twice, remapped=remapped)
         try:
             note_run(settings.tables, begun, totals.files, before, _counts(committed), error)
         finally:
@@ -134,6 +141,16 @@ def _prepare(settings: Settings, *, verify: bool) -> tuple[State, Listing, Plan]
     return committed, listing, plan
 
 
+def note_mapping(settings: Settings, committed: State, declared: Declared) -> bool:
+    """Note by which mappings payloads are read; say whether there are rows by other ones."""
+    before, now = committed.mapped, declared.mapped()
+    if before == now:
+        return False
+    committed.mapped = now
+    state.note_derived(settings.checkpoints, committed)
+    return before is not None and committed.rows("silver") > 0
+
+
 def _bring_up(
     settings: Settings,
     plan: Plan,
@@ -143,7 +160,7 @@ def _bring_up(
     done: list[Batch],
 ) -> None:
     """Do the batches, then what is made from silver; `done` gets each batch that is committed."""
-    if plan.batches or _is_behind(committed, how):
+    if plan.batches or _is_behind(settings, committed, how):
         with spark_errors(settings):
             _run_batches(settings, plan, committed, session, how, done)
             _derive(settings, committed, session, how)
@@ -158,16 +175,18 @@ def _doubled(settings: Settings, session: "Callable[[], SparkSession]") -> Doubl
         return doubled(session(), settings.tables)
 
 
-def _is_behind(committed: State, how: How) -> bool:
-    """Say whether silver has rows, or other times, that are not in what is made from it."""
+def _is_behind(settings: Settings, committed: State, how: How) -> bool:
+    """Say whether what is made from silver lacks rows or other times, or is to be another now."""
     gold = committed.golden < committed.last or bool(committed.corrected)
-    return committed.compared < committed.last or (how.gold and gold)
+    if committed.compared < committed.last or (how.gold and gold):
+        return True
+    return how.gold and committed.golden > 0 and is_outdated(settings, how)
 
 
 def _derive(
     settings: Settings, committed: State, session: "Callable[[], SparkSession]", how: How
 ) -> None:
-    if _is_behind(committed, how) and not how.stopping():
+    if _is_behind(settings, committed, how) and not how.stopping():
         derive(settings, committed, session, how)
 
 

@@ -21,7 +21,7 @@ from pipeline.clock.known import corrections_for
 from pipeline.ledger import make as ledger
 from pipeline.operation.derive import derive
 from pipeline.operation.full_disk import full_disk
-from pipeline.operation.once import How, spark_errors
+from pipeline.operation.once import How, note_mapping, spark_errors
 from pipeline.records.declarations import FleetMapping
 from pipeline.records.payloads import Payloads
 from pipeline.settings import Settings
@@ -74,6 +74,7 @@ def reprocess(
         on_disk.create(settings.tables)
         committed = state.load(settings.checkpoints)
         with spark_errors(settings):
+            note_mapping(settings, committed, how.declared)
             how.watch("messages", 0, 1)
             done = _replace(settings, open_session(), committed, chosen, how.declared.mapping)
             how.watch("messages", 1, 1)

@@ -5,6 +5,7 @@ load that.
 """
 
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -21,6 +22,10 @@ class Declared:
     expectation: "tuple[Expectation, ...]" = ()
     kinds: tuple[tuple[str, str], ...] = ()
     """Quantities that have another kind than by their names."""
+
+    def mapped(self) -> str:
+        """Return a hash of the mappings; another one reads payloads in another way."""
+        return sha256(repr(self.mapping).encode()).hexdigest()
 
 
 NOTHING = Declared()

@@ -124,6 +124,8 @@ class State:
     """The batch up to which the gold tables are made."""
     made: datetime | None = None
     """When they were made: what held then holds in them until that time."""
+    mapped: str | None = None
+    """By which mappings the last run read payloads: a hash; None if no run has noted it."""
     trimmed: bool = False
     """Whether rows were deleted for their age, so that silver lacks numbers that it had."""
     corrected: tuple[str, ...] = ()
@@ -340,6 +342,7 @@ def note_derived(folder: Path, state: State) -> None:
     """Put on the disk how far the tables are that are made from silver."""
     marks = {"compared": state.compared, "golden": state.golden, "corrected": state.corrected}
     made = {"made": state.made.isoformat()} if state.made is not None else {}
+    marks |= {"mapped": state.mapped}
     write_note(folder / "derived.json", {"version": VERSION} | marks | made)
 
 
@@ -412,6 +415,7 @@ def _read_snapshot(folder: Path, newest: int) -> State:
         marks = json.loads(note.read_text())
         state.compared, state.golden = marks["compared"], marks["golden"]
         state.corrected = tuple(marks["corrected"])
+        state.mapped = marks.get("mapped")
         if "made" in marks:
             state.made = datetime.fromisoformat(marks["made"])
     return state

@@ -141,6 +141,9 @@ def test_what_is_quarantined_is_in_no_figure(tmp_path: Path, run: "Run") -> None
         22: (85.0, 0, "total"),
     }
     assert days[date(2025, 11, 22)]["increase"] == 65.0 + 21.0  # a reset counts from 0
+    run(tmp_path, gold=True, declared=declared("quarantine"))  # without new files
+    days = {row["date"]: row for row in table_rows(tmp_path, "readings_1d") if row["count"]}
+    assert (days[date(2025, 11, 22)]["max"], days[date(2025, 11, 22)]["bad"]) == (21.0, 1)
     stuck = begin + DAY_MS
     late: list[object] = [
         record(n, reading(21.0, unit="°C"), topic="sensors/n1/t", time=time, received=time)

@@ -145,6 +145,8 @@ def test_reading_payloads_again_gives_what_a_rebuild_gives(
     land(tmp_path)
     before = run(tmp_path, gold=True)
     text = found(tmp_path)
+    changed = [run(tmp_path, declared=which).remapped for which in (declared, declared, NOTHING)]
+    assert [before.remapped, *changed] == [False, True, False, True]
     assert again(tmp_path, spark, declared, Selection(gateway="shed")).messages == 0
     done = again(tmp_path, spark, declared, Selection(topic="zigbee2mqtt/+"))
     assert (done.messages, done.rows) == (2, 7)
@@ -164,7 +166,7 @@ def test_reading_payloads_again_gives_what_a_rebuild_gives(
                 again(tmp_path, spark, declared)
         assert found(tmp_path) == (half if name == "commit" else EXPECTED)
     after = run(tmp_path, gold=True, verify=True, declared=declared)
-    assert (after.bronze, after.silver) == (before.bronze, before.silver)
+    assert (after.bronze, after.silver, after.remapped) == (before.bronze, before.silver, False)
     assert content(tmp_path, "silver", *GOLD) == content(rebuilt[0], "silver", *GOLD)
     again(tmp_path, spark, NOTHING)
     assert found(tmp_path) == text
