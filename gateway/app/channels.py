@@ -82,6 +82,7 @@ def _figures(channel: "Channel", now: float) -> dict[str, int | float | str]:
         "delivered": figures.delivered,
         "acknowledged": figures.acknowledged,
         "unacknowledged": figures.unacknowledged,
+        "replaced": figures.replaced,
         "requeued": figures.requeued,
         "timed_out": figures.timed_out,
         "dead_lettered": figures.dead_lettered,
@@ -139,18 +140,27 @@ def read_channel(name: str, text: str) -> tuple[ChannelSettings, str]:
         reader.mistake("filter", topic_filter, error.reason)
     if topic_filter.startswith(SHARED_PREFIX):
         reader.mistake("filter", topic_filter, "a topic filter, not shared")
-    if settings.priority is not None:
-        from gateway.where.compile import compile_value
-
-        try:
-            compile_value(settings.priority)
-        except WhereError as error:
-            allowed = f"position {error.position}: {error.message}"
-            reader.mistake("priority", settings.priority, allowed)
+    for key in ("priority", "last_value"):
+        expression = getattr(settings, key)
+        if expression is not None:
+            allowed = _fault(expression)
+            if allowed:
+                reader.mistake(key, expression, allowed)
     if topic is not None and topic_matches(topic_filter, topic):
         reader.mistake("dead_letter_topic", topic, "a topic that is not the channel's own")
     raise_all(reader.mistakes)
     return settings, json.dumps(keys, sort_keys=True)
+
+
+def _fault(expression: str) -> str:
+    """Return what is wrong with an expression, "" if nothing is."""
+    from gateway.where.compile import compile_value  # in memory where it is used
+
+    try:
+        compile_value(expression)
+    except WhereError as error:
+        return f"position {error.position}: {error.message}"
+    return ""
 
 
 class ChannelCommands:

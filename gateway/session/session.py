@@ -260,6 +260,10 @@ class Session:
             self.journal.done(span, span.first + packet_id - span.packet_id, count)
         return count
 
+    def forget(self, span: Span, first: int, count: int) -> None:
+        """Forget queued messages that are not sent, from number `first` on."""
+        self.journal.done(span, first, count)
+
     def drop(self, span: Span, number: int) -> None:
         """Forget a message that cannot be sent; `number` is its number in the publication."""
         self.inflight.remove((span.packet_id + number - span.first,), 0)

@@ -19,4 +19,5 @@ cdef class Span:
     cdef readonly tuple subscription_identifiers
     cdef readonly str topic_filter
 
+    cpdef become(self, Span other)
     cpdef Span part(self, Py_ssize_t first, Py_ssize_t count)

@@ -120,6 +120,16 @@ class Span:
             tail.disk_bytes = self.disk_bytes - head.disk_bytes
         return head, tail
 
+    def become(self, other: "Span") -> None:
+        """Become another span, which is not used any more; it was not sent."""
+        self.publication = other.publication
+        self.first, self.count = other.first, other.count
+        self.qos, self.retain = other.qos, other.retain
+        self.subscription_identifiers = other.subscription_identifiers
+        self.topic_filter = other.topic_filter
+        self.row, self.disk_bytes = other.row, other.disk_bytes
+        self._size = other._size  # noqa: SLF001 - of the same class
+
     def part(self, first: int, count: int) -> "Span":
         """Return this many of the messages, from number `first` of the publication on."""
         part = Span(

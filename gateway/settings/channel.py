@@ -126,6 +126,17 @@ class ChannelSettings:
         "`$user.priority`; higher ones are delivered first",
         None,
     )
+    last_value: str | None = key(
+        expression,
+        "[expression](where.md) such as `topic` or `payload.device`: of waiting messages with the "
+        "same value only the newest is delivered",
+        None,
+    )
+    maximum_keys: int = key(
+        whole_number(1, 1_000_000),
+        "messages that may wait with `last_value`, one for each key, as with `maximum_messages`",
+        10_000,
+    )
 
     def mistakes(self, given: frozenset[str]) -> Iterator[Mistake]:  # noqa: ARG002 - a shape
         """Yield conflicts."""
@@ -134,6 +145,8 @@ class ChannelSettings:
         letters = self.max_attempts or self.dead_letter_expired
         if self.dead_letter_topic is not None and not letters:
             yield "dead_letter_topic", self.dead_letter_topic, "none while max_attempts is 0"
+        if self.last_value is not None and self.priority is not None:
+            yield "last_value", self.last_value, "only without priority"
         if self.minimum_message_size > self.maximum_message_size:
             most = self.maximum_message_size
             yield "minimum_message_size", self.minimum_message_size, f"at most {most}, the maximum"

@@ -427,6 +427,7 @@ CHANNELS = (
             "delivered": "Deliveries to consumers.",
             "acknowledged": "Messages that consumers acknowledged.",
             "unacknowledged": "Messages sent at QoS 0, which nobody acknowledges.",
+            "replaced": "Messages that a newer one of their key has replaced.",
             "requeued": "Messages that consumers returned.",
             "timed_out": "Messages not acknowledged in time.",
             "dead_lettered": "Messages published to the dead letter topic.",

@@ -41,8 +41,9 @@ cdef class Channel(Session):
         self, Publication publication, Py_ssize_t first, Py_ssize_t count, int qos, bint retain=*,
         tuple subscription_identifiers=*, double now=*, bint reserved=*, str topic_filter=*,
         DeliveryPolicy policy=*)
-    @cython.locals(given=Py_ssize_t, rest=Span, before=Py_ssize_t)
+    @cython.locals(given=Py_ssize_t, rest=Span, before=Py_ssize_t, number=Py_ssize_t)
     cdef bint _accept_span(self, Span span, double now, bint reserved) except -1
+    cpdef forget(self, Span span, Py_ssize_t first, Py_ssize_t count)
     cdef bint _goes_at_once(self, Span span, double now, bint reserved) except -1
     @cython.locals(run_length=Py_ssize_t, channel=Channel)
     cpdef Py_ssize_t capacity(

@@ -10,6 +10,7 @@ from gateway.broker.channels.dead_letters import DeadLetters
 from gateway.broker.channels.deliveries import Deliveries, Delivery
 from gateway.broker.channels.dispatcher import Dispatcher
 from gateway.broker.channels.figures import ChannelFigures
+from gateway.broker.channels.last_values import LastValues
 from gateway.broker.channels.levels import Level, Levels
 from gateway.broker.channels.stamps import LEVEL_BITS
 from gateway.broker.channels.waiting import EarlierRun, Offer, Waiting
@@ -65,8 +66,9 @@ class MessageSizes:
 
 def _limits(settings: ChannelSettings, memory: QueueMemory) -> SessionLimits:
     return SessionLimits(
-        maximum_queued_messages=(
-            settings.memory_messages if settings.in_memory else settings.maximum_messages
+        maximum_queued_messages=min(
+            settings.memory_messages if settings.in_memory else settings.maximum_messages,
+            settings.maximum_messages if settings.last_value is None else settings.maximum_keys,
         ),
         maximum_queued_bytes=settings.disk_bytes,
         when_full=settings.when_full,
@@ -152,6 +154,7 @@ class Channel(Session):
         self._dispatcher = Dispatcher(
             self, settings, figures, waiting, consumers, deliveries, letters
         )
+        self._set_last_values(settings.last_value)
 
     def change(self, settings: ChannelSettings) -> None:
         """Apply changed settings of the same channel; its messages stay."""
@@ -166,7 +169,15 @@ class Channel(Session):
         self.deliveries.has_dead_letters = settings.dead_letter_topic is not None
         self.consumers.choose_by(settings.choice)
         self._dead_letters.settings = self._dispatcher.settings = settings
+        self._set_last_values(settings.last_value)
         self.go_on()
+
+    def _set_last_values(self, text: str | None) -> None:
+        """Replace waiting messages by the value of this expression, None for not at all."""
+        before = self.waiting.last_values
+        if text != (None if before is None else before.text):
+            self.waiting.last_values = None if text is None else LastValues(self, text)
+            self.queue.stays = text is not None
 
     @property
     def every_level(self) -> "tuple[Channel, ...]":
@@ -215,6 +226,8 @@ class Channel(Session):
     def comes_soon(self) -> bool:
         """Whether a consumer gets a new message at once, so that it may never need the disk."""
         waiting = self.waiting
+        if waiting.last_values is not None:
+            return False  # what it replaces is deleted in the batch that writes it
         if waiting.paused or len(waiting.returned) or not self.consumers.have_capacity:
             return False
         return self.levels is None or not self.levels.block(self.level)
@@ -268,6 +281,10 @@ class Channel(Session):
     def _accept_span(self, span: Span, now: float, reserved: bool) -> bool:
         """Return False if consumers got all of it at once."""
         given = 0
+        if self.waiting.last_values is not None:
+            for number in range(span.first, span.first + span.count):
+                self.waiting.last_values.accept(span.part(number, 1), reserved)
+            return True
         if self._goes_at_once(span, now, reserved):
             given = self._dispatcher.dispatch_new(span, now)
             if given == span.count:
@@ -281,6 +298,12 @@ class Channel(Session):
         overflow.enqueue(self, rest, reserved)
         self.figures.dropped += before + rest.count - self.queue.messages
         return True
+
+    def forget(self, span: Span, first: int, count: int) -> None:
+        """Forget messages that have ended, from number `first` on."""
+        if self.waiting.last_values is not None:
+            self.waiting.last_values.forget(span.publication, first, count)
+        self.journal.done(span, first, count)
 
     def _goes_at_once(self, span: Span, now: float, reserved: bool) -> bool:
         """Whether new messages may pass the queue: all consumers want them, and they are stored."""
@@ -300,6 +323,9 @@ class Channel(Session):
         channel = self
         if self.levels is not None:
             channel, run_length = self.levels.of(publication, first, run_length, None)
+        values = self.waiting.last_values
+        if values is not None and overflow.must_hold(self, qos):
+            return values.capacity(publication, first, run_length)
         return Session.capacity(channel, publication, first, run_length, qos)
 
     def pump(self, now: float) -> None:
@@ -315,6 +341,9 @@ class Channel(Session):
     def dispatch(self, now: float) -> None:
         """Give consumers what they have capacity for, of this level."""
         self.figures.note_latencies(now)
+        if self.waiting.last_values is not None and not self.waiting.last_values.read():
+            self.page_in()
+            return
         left = _AT_ONCE
         while left and self._dispatcher.dispatch_next(now):
             left -= 1
@@ -327,6 +356,8 @@ class Channel(Session):
         """Expire what has waited too long at a monotonic second; return how many messages."""
         removed = self.queue.remove_expired(now)
         for span in removed:
+            if self.waiting.last_values is not None:
+                self.waiting.last_values.leave_queue(span)
             self._dispatcher.expire(span, 0)
         expired = sum(span.count for span in removed) + self._dispatcher.expire_first(now)
         if expired:
@@ -368,6 +399,10 @@ class Channel(Session):
         It waits until the monotonic `second`. A message that was too large for a consumer does not
         count as an attempt.
         """
+        values = self.waiting.last_values
+        if values is not None and values.drops(offer.span):
+            self.alarm.set(0.0)
+            return
         if not offer.above:
             self.journal.attempted(offer.span, offer.span.first, offer.attempts)
         if not offer.above and self.settings.is_last(offer.attempts):
@@ -394,4 +429,6 @@ class Channel(Session):
         self.waiting.earlier = EarlierRun()
         self.deliveries.clear()
         self._dead_letters.clear()
+        if self.waiting.last_values is not None:
+            self.waiting.last_values.clear()
         super().discard()

@@ -84,10 +84,10 @@ class DeadLetters:
         letters, self._letters = self._letters, []
         for letter in letters:
             if self._bury(letter, instant):
-                self._channel.journal.done(letter.span, letter.span.first, letter.span.count)
+                self._channel.forget(letter.span, letter.span.first, letter.span.count)
             else:
                 again = Offer(letter.span, max(letter.attempts - 1, 0), None)
-                self._waiting.returned.put(again, instant.monotonic + AGAIN_SECONDS)
+                self._waiting.put(again, instant.monotonic + AGAIN_SECONDS)
                 self._alarm.set(instant.monotonic + AGAIN_SECONDS)
 
     def _bury(self, letter: Offer, instant: Instant) -> bool:

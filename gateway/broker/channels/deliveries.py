@@ -174,7 +174,7 @@ class Deliveries:
             self._finished_late(span, number, count)
             return
         self._figures.acknowledge(span.publication.arrived, count)
-        self._channel.journal.done(delivery.source, delivery.original(number), count)
+        self._channel.forget(delivery.source, delivery.original(number), count)
         self._settle(delivery, count)
 
     def _finished_late(self, span: Span, number: int, count: int) -> None:
@@ -189,7 +189,7 @@ class Deliveries:
             source = late.source.part(late.original(each), 1)
             if self._returned.remove(source) or self._end_again(late.consumer, source):
                 self._figures.acknowledge(source.publication.arrived, 1)
-                self._channel.journal.done(source, source.first, 1)
+                self._channel.forget(source, source.first, 1)
 
     def _end_again(self, consumer: Session, source: Span) -> bool:
         """Forget a message that was sent to the same consumer again; return whether it was."""

@@ -39,6 +39,6 @@ cdef class Dispatcher:
                    before=Py_ssize_t, latest=double, number=Py_ssize_t)
     cdef _dispatch(self, Span source, member, Py_ssize_t attempts, double now)
     @cython.locals(publication=Publication, found=Publication, first=Py_ssize_t, count=Py_ssize_t, qos=int,
-                   retain=bint, identifiers=tuple, sent=Span, noted=bint, commit="long long")
+                   retain=bint, identifiers=tuple, sent=Span, waits=bint, noted=bint, commit="long long")
     cdef _send(self, Span source, member, Session consumer, Connection connection,
                Py_ssize_t attempts, double now)

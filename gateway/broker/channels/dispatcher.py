@@ -139,13 +139,13 @@ class Dispatcher:
         waiting, expired = self._waiting, 0
         while (offer := waiting.any()) is not None and self._has_expired(offer.span, now):
             count = offer.span.count
-            span = offer.span if waiting.returned.remove(offer.span) else waiting.queue.pop(count)
+            span = waiting.remove(offer, count)
             self.expire(span, offer.attempts)
             expired += count
         return expired
 
     def _give_up(self, span: Span) -> None:
-        self._channel.journal.done(span, span.first, span.count)
+        self._channel.forget(span, span.first, span.count)
 
     def _dispatch(self, source: Span, member: Subscription, attempts: int, now: float) -> None:
         """Send messages to a consumer, or hold them back as its delivery policy says."""
@@ -194,9 +194,11 @@ class Dispatcher:
             return
         sent = Span(publication, first, count, qos, retain, identifiers)
         # noted before it is sent, since the message might crash the gateway each time
+        values = self._waiting.last_values
+        waits = values is not None and not values.may_send(source)
         noted = self._waiting.earlier.may_be_dispatched(source)
         self._deliveries.begin(source, sent, consumer, attempts + 1, now, noted)
-        commit = self._channel.journal.resent(source) if noted else 0
+        commit = self._channel.journal.resent(source) if noted or waits else 0
         send_span(consumer, connection, sent, now, commit)
 
 

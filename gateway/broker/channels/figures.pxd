@@ -13,6 +13,7 @@ cdef class ChannelFigures:
     cdef public long long filtered
     cdef public long long outside_size
     cdef public long long received
+    cdef public long long replaced
     cdef public long long requeued
     cdef public long long timed_out
     cdef public long long timed_out_again

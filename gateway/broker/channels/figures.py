@@ -21,6 +21,7 @@ class ChannelFigures:
         "filtered",
         "outside_size",
         "received",
+        "replaced",
         "requeued",
         "timed_out",
         "timed_out_again",
@@ -33,6 +34,7 @@ class ChannelFigures:
         self.delivered = 0  # every attempt counts
         self.acknowledged = 0
         self.unacknowledged = 0  # sent at QoS 0: no acknowledgement
+        self.replaced = 0  # by a newer message of their key
         self.requeued = 0  # returned by consumers, or because their connections ended
         self.timed_out = 0
         self.timed_out_again = 0  # those that had timed out, or came back, before

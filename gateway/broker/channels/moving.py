@@ -16,6 +16,7 @@ class Target(NamedTuple):
 
     channel: "Channel"
     message: Message
+    replaces: bool = True  # an older message of its key that waits there
 
 
 Find = Callable[[Message], Target | None]
@@ -26,7 +27,7 @@ def move_next(source: "Channel", find: Find, now: float) -> "Channel | None":
 
     Returns the channel that has it now; None if none is in memory, or that channel is full. One
     that `find` knows no place for goes to the end of its own channel. The target has it on disk
-    before the source forgets it.
+    before the source forgets it. One that does not replace a newer one of its key there is dropped.
     """
     found = ((each, each.waiting.any()) for each in source.every_level)
     level, offer = next(((each, offer) for each, offer in found if offer is not None), (None, None))
@@ -34,13 +35,19 @@ def move_next(source: "Channel", find: Find, now: float) -> "Channel | None":
         return None
     span = offer.span
     message = span.publication.new_message(span.first)
-    target, message = find(message) or Target(source, message)
+    target, message, replaces = find(message) or Target(source, message)
     publication = publication_of(message)
+    values = target.waiting.last_values
+    if not replaces and values is not None and not values.is_newest(publication, 0):
+        span = level.waiting.remove(offer)
+        level.forget(span, span.first, 1)
+        target.figures.replaced += 1
+        return target
     if not target.capacity(publication, 0, 1, span.qos):
         return None
     span = level.waiting.remove(offer)
     target.accept(publication, 0, 1, span.qos, span.retain, (), now)
-    level.journal.done(span, span.first, 1)
+    level.forget(span, span.first, 1)
     return target
 
 
@@ -61,6 +68,7 @@ def back(channels: "Callable[[str], list[Channel]]") -> Find:
         if origin is None or not found:
             return None
         letter.topic, letter.user_properties = origin.topic, origin.user_properties
-        return Target(found[0], letter)
+        # what waits there came after it
+        return Target(found[0], letter, replaces=False)
 
     return find

@@ -35,6 +35,7 @@ cdef class ReturnedMessages:
 @cython.final
 cdef class Waiting:
     cdef public EarlierRun earlier
+    cdef public object last_values
     cdef public bint paused
     cdef public object paused_filters
     cdef readonly DeliveryQueue queue

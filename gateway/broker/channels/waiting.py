@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterator
 from itertools import chain
 from math import inf
 
+from gateway.broker.channels.last_values import LastValues
 from gateway.mqtt.topics import topic_matches
 from gateway.session.queue.delivery_queue import DeliveryQueue
 from gateway.session.queue.memory import HEAD_BYTES
@@ -158,12 +159,13 @@ class Waiting:
     are set aside.
     """
 
-    __slots__ = ("earlier", "paused", "paused_filters", "queue", "returned")
+    __slots__ = ("earlier", "last_values", "paused", "paused_filters", "queue", "returned")
 
     def __init__(self, queue: DeliveryQueue, maximum_held: int) -> None:
         self.queue = queue
         self.returned = ReturnedMessages(maximum_held)
         self.earlier = EarlierRun()
+        self.last_values: LastValues | None = None
         self.paused = False
         self.paused_filters: Collection[str] = ()
 
@@ -204,8 +206,14 @@ class Waiting:
     def pop(self, count: int) -> Span:
         """Remove and return this many messages from the front."""
         if self.returned.first() is None:
-            return self.queue.pop(count)
+            return self._pop_queue(count)
         return self.returned.pop().span
+
+    def _pop_queue(self, count: int) -> Span:
+        span = self.queue.pop(count)
+        if self.last_values is not None:
+            self.last_values.leave_queue(span)
+        return span
 
     def offers(self) -> Iterator[Offer]:
         """Yield all that is in memory, in order as far as there is one, several as one offer."""
@@ -223,9 +231,14 @@ class Waiting:
         span = self.queue.first()
         return None if span is None else Offer(span, self.earlier.attempts(span), None)
 
-    def remove(self, offer: Offer) -> Span:
-        """Remove and return the first message of what `any` returned."""
-        return offer.span if self.returned.remove(offer.span) else self.queue.pop(1)
+    def remove(self, offer: Offer, count: int = 1) -> Span:
+        """Remove and return the first message of what `any` returned, or this many of the queue."""
+        return offer.span if self.returned.remove(offer.span) else self._pop_queue(count)
+
+    def put(self, offer: Offer, second: float) -> None:
+        """Add a message, which waits until the monotonic `second`, unless it is superseded."""
+        if self.last_values is None or not self.last_values.drops(offer.span):
+            self.returned.put(offer, second)
 
     def hold_back(self, offer: Offer) -> bool:
         """Set the next one aside, which no consumer may have now; False if the limit is reached."""

@@ -23,6 +23,8 @@ cdef class DeliveryQueue:
     cdef object _newest
     cdef public Py_ssize_t head_messages
     cdef readonly Py_ssize_t held_back
+    cdef public bint stays
+    cdef readonly long long written
     cdef readonly object _tail
 
     cpdef bint over(self, Py_ssize_t more) except -1

@@ -41,6 +41,9 @@ class DeliveryQueue:
     no more than `memory` has free: so the longest queues are full first, and a shorter one still
     has capacity.
 
+    In a queue that `stays` everything stays in memory, whether it is on disk or not. `written` is
+    the last batch that wrote some of it.
+
     Messages that may not be sent now are `held_back`, in memory, until `queue_held_back`: later
     ones overtake them. They count like all others.
     """
@@ -62,6 +65,8 @@ class DeliveryQueue:
         "maximum_bytes",
         "maximum_messages",
         "messages",
+        "stays",
+        "written",
     )
 
     def __init__(
@@ -81,6 +86,8 @@ class DeliveryQueue:
         self._head_bytes = 0
         self._head_messages = 0
         self.head_messages = HEAD_MESSAGES  # that stay in memory although they are on disk
+        self.stays = False
+        self.written = 0
         self._tail = NO_TAIL
         self._newest = NO_SPANS  # after the paged tail
         self._held = NO_SPANS  # before the head
@@ -240,8 +247,13 @@ class DeliveryQueue:
         return (
             tail.messages > 0
             and not tail.loading
-            and self._head_messages <= self.head_messages // 2
-            and self._head_bytes <= HEAD_BYTES // 2
+            and (
+                self.stays
+                or (
+                    self._head_messages <= self.head_messages // 2
+                    and self._head_bytes <= HEAD_BYTES // 2
+                )
+            )
         )
 
     def append(self, span: Span) -> None:
@@ -269,6 +281,9 @@ class DeliveryQueue:
         newest, tail, memory = self._newest, self._tail, self._memory
         while newest and self._head_has_capacity and not tail.messages and not tail.between:
             self._to_head(newest.popleft())
+        if self.stays:
+            self.written = batch
+            return not newest
         # NO_TAIL is shared, and must not change
         if newest and tail is NO_TAIL:
             self._tail = tail = PagedTail()
@@ -350,6 +365,37 @@ class DeliveryQueue:
         if not self._head:
             self._refill()
         return span
+
+    def last(self) -> Span | None:
+        """Return the last span in memory, None if none is."""
+        spans = self._newest or self._head
+        return spans[-1] if spans else None
+
+    def replace(self, span: Span, other: Span) -> None:
+        """Put a span in the place of another one, which is in memory and becomes it."""
+        in_head = span not in self._newest
+        before = span.size
+        self._remove(span)
+        span.become(other)
+        self._add(span)
+        if in_head:
+            self._head_bytes += span.size - before
+
+    def remove_only(self, span: Span) -> None:
+        """Remove a span that is in memory, wherever it is."""
+        self._remove_unwanted(lambda each: each is not span)
+
+    def separate(self) -> None:
+        """Let each message in memory be a span of its own."""
+        spans = [*self._head, *self._newest]
+        self._uncount(spans)
+        self._head, self._newest = NO_SPANS, NO_SPANS
+        self._head_messages = self._head_bytes = 0
+        for span in spans:
+            while span.count > 1:
+                first, span = span.split(1)  # noqa: PLW2901 - the rest of it
+                self.append(first)
+            self.append(span)
 
     def hold_back(self, count: int) -> bool:
         """Set the first messages of the next span aside; False if the limit is reached."""
@@ -445,10 +491,14 @@ class DeliveryQueue:
 
     @property
     def _head_has_capacity(self) -> bool:
-        return not self._head or (  # the next span is always in memory, or about to be read
-            self._head_messages < self.head_messages
-            and self._head_bytes < HEAD_BYTES
-            and not self._memory.heads_full
+        return (
+            not self._head  # the next span is always in memory, or about to be read
+            or (
+                self._head_messages < self.head_messages
+                and self._head_bytes < HEAD_BYTES
+                and not self._memory.heads_full
+            )
+            or self.stays
         )
 
     def _to_head(self, span: Span) -> None:

@@ -70,7 +70,7 @@ def drop_oldest(session: "Session", more: int = 0) -> None:
         return
     while queue.over(more) and len(queue) and (queue.held_back or not queue.waits_for_page):
         oldest = queue.remove_oldest()
-        session.journal.done(oldest, oldest.first, 1)
+        session.forget(oldest, oldest.first, 1)
         if oldest.qos:
             _count_dropped(session, "oldest", 1)
         else:
@@ -112,7 +112,7 @@ def _cut(session: "Session", size: int, *, on_disk: bool) -> int:
     newest = _drops_newest(session)
     found = session.queue.cut(size, newest=newest, on_disk=on_disk)
     for span in found:
-        session.journal.done(span, span.first, span.count)
+        session.forget(span, span.first, span.count)
         _count_dropped(session, "for_others", span.count)
     return sum(span.disk_bytes or span.size for span in found)
 

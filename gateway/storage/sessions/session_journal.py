@@ -210,6 +210,8 @@ class SessionJournal:
         if row is None or not self.open:
             return
         assert isinstance(row, DeliveryRow)  # noqa: S101 - only such rows are enqueued
+        if not row.remaining:
+            return  # a newer message has superseded it
         if self.attempts:
             for sequence in range(row.base + first, row.base + first + count):
                 self.forget_attempts(sequence)
@@ -293,6 +295,9 @@ class SessionJournal:
         """Write how often a message was dispatched, later."""
         row = span.row
         if row is not None and self.open:
+            assert isinstance(row, DeliveryRow)  # noqa: S101 - as in `done`
+            if not row.remaining:
+                return
             sequence = row.base + number
             self.attempts[sequence] = self._begun().attempts[sequence] = attempts
             self._store.pending.put_off()
