@@ -20,6 +20,12 @@ name = "live#tmp"
 filter = "live/#"
 """
 
+LAST_VALUES = """
+[[channel]]
+name = "twin"
+filter = "state/#"
+last_value = "payload.device"
+"""
 
 ORDER = ["2high", "4high", "1urgent", "5normal", "0low", "3low"]
 
@@ -171,6 +177,36 @@ def test_a_channel_has_priorities_over_a_kill(tmp_path: Path, tidegate: Command)
         shown = json.loads(tidegate("channel", "peek", "jobs", "--json", *url).stdout)
         assert [each["payload"] for each in shown] == ORDER
         assert consume(gateway, "$queue/jobs", 6) == ORDER
+    finally:
+        gateway.kill()
+
+
+@pytest.mark.uncovered
+def test_a_channel_has_the_last_value_of_each_key_over_kills(
+    tmp_path: Path, tidegate: Command
+) -> None:
+    gateway = GatewayProcess(tmp_path, LAST_VALUES)
+    gateway.start()
+    try:
+        url = ("--url", f"mqtt://127.0.0.1:{gateway.port}")
+        for device, value in ("a1", "b1", "a2", "c1"):
+            publish(gateway, f"state/{device}", f'{{"device":"{device}","v":{value}}}')
+        gateway.kill()
+        gateway.start()
+        url = ("--url", f"mqtt://127.0.0.1:{gateway.port}")
+        for device, value in ("b2", "a3"):
+            publish(gateway, f"state/{device}", f'{{"device":"{device}","v":{value}}}')
+        shown = json.loads(tidegate("channel", "peek", "twin", "--json", *url).stdout)
+        found = [(each["payload"][11], each["payload"][-2]) for each in shown]
+        assert sorted(found) == [("a", "3"), ("b", "2"), ("c", "1")]
+
+        def is_counted() -> bool:  # figures are published each second
+            counted = json.loads(tidegate("channel", "stats", "twin", "--json", *url).stdout)
+            return (counted["depth"], counted["replaced"]) == (3, 2)
+
+        until(is_counted, "two were replaced", gateway.log)
+        came = consume(gateway, "$queue/twin", 3)
+        assert came == [f'{{"device":"{device}","v":{value}}}' for device, value in found]
     finally:
         gateway.kill()
 

@@ -183,6 +183,12 @@ MISTAKES: list[tuple[str, str, object, str]] = [
         "only together with dead_letter_topic",
     ),
     (
+        "[[channel]]\nname = 'a'\nfilter = 'a'\nlast_value = 'topic'\npriority = 'b'",
+        "channel[0].last_value",
+        "topic",
+        "only without priority",
+    ),
+    (
         "[[channel]]\nname = 'a'\nfilter = 'a'\nmax_attempts = 1\ndead_letter_topic = 'd/#'",
         "channel[0].dead_letter_topic",
         "d/#",

@@ -210,6 +210,13 @@ def test_keys_are_bounded(when_full: WhenFull) -> None:
         assert got(client) == "67"  # a gave way to c, and b to the new a
     else:
         assert got(client) == "74"
+    harness = durable(**TOPIC, maximum_keys=3)
+    put(harness, "a1", "b2")
+    publisher = harness.connect("publisher")
+    topics = ("t/c", "t/d", "t/c")
+    publisher.send(*(Publish(each, b"%d" % n, 1, packet_id=n) for n, each in enumerate(topics, 3)))
+    codes = [each.reason_code for each in publisher.take() if isinstance(each, PubAck)]
+    assert (codes, got(consumer(harness, "c"))) == ([0, 0x97, 0], "125")
     harness = durable(**TOPIC, maximum_keys=2, temporary=True)
     client = consumer(harness, "c")
     harness.broker.channels.pause(channel_of(harness))
@@ -258,11 +265,12 @@ def test_expiry_empty_and_delete_forget_keys() -> None:
     put(harness, "a3", "a4")
     assert got(consumer(harness, "c")) == "4"
     assert channel.figures.replaced == 1
+    harness.broker.channels.pause(channel)
     harness.publish("t/a", b"5", 1, message_expiry=2)
-    harness.pass_time(0)
+    harness.now += 3.0
+    assert channel.drop_expired(harness.now) == 1
     put(harness, "a6")
-    harness.pass_time(20)
-    assert channel.depth == 0
+    assert (channel.depth, channel.figures.replaced) == (1, 1)
 
 
 def test_redriven_letters_replace_nothing_and_moved_messages_do() -> None:
