@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Final
 from gateway.mqtt.publication import Publication
 from gateway.session.queue import overflow
 from gateway.session.span import Span
-from gateway.where.compile import compile_value
 
 if TYPE_CHECKING:
     from gateway.broker.channels.channel import Channel
@@ -40,6 +39,8 @@ class LastValues:
     __slots__ = ("_channel", "_keys", "_newest", "_read", "_superseded", "complete", "text")
 
     def __init__(self, channel: "Channel", text: str) -> None:
+        from gateway.where.compile import compile_value  # in memory where it is used
+
         self.text = text
         self._read = compile_value(text)
         self._channel = channel

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from gateway.broker.channels.figures import ChannelFigures
 from gateway.mqtt.publication import Publication
 from gateway.settings.channel import HIGH, LOW, NORMAL
-from gateway.where.compile import compile_value
-from gateway.where.language.conversions import Value
 
 if TYPE_CHECKING:
     from gateway.broker.channels.channel import Channel
+    from gateway.where.evaluation.closures import Reader
+    from gateway.where.language.conversions import Value
 
 
 class Level(IntEnum):
@@ -44,11 +44,15 @@ class Levels:
 
     def __init__(self, channels: "tuple[Channel, ...]") -> None:
         self.channels = channels
-        self.read_by(None)
+        self._read: Reader | None = None
 
     def read_by(self, expression: str | None) -> None:
         """Find levels by this expression from now on; without one all messages are NORMAL."""
-        self._read = None if expression is None else compile_value(expression)
+        self._read = None
+        if expression is not None:
+            from gateway.where.compile import compile_value  # in memory where it is used
+
+            self._read = compile_value(expression)
 
     def channel(self, level: Level) -> "Channel":
         """Return the channel of a level."""
@@ -103,7 +107,7 @@ def add_levels(channel: "Channel", make: "Callable[[Level], Channel]") -> list["
     return made
 
 
-def _level(value: Value) -> tuple[Level, int]:
+def _level(value: "Value") -> tuple[Level, int]:
     """Return the level of a value, and 1 if it is neither one nor NULL."""
     level = LEVELS.get(value) if isinstance(value, str) else None
     return level or Level.NORMAL, int(level is None and value is not None)
