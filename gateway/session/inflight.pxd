@@ -24,7 +24,8 @@ cdef class Inflight:
     @cython.locals(spans=dict, packet_id=Py_ssize_t, number=Py_ssize_t)
     cdef Py_ssize_t _capacity_for_several(
         self, Publication publication, Py_ssize_t first, Py_ssize_t most) except -1
-    @cython.locals(packet_id=Py_ssize_t, count=Py_ssize_t, publication=Publication, size="long long")
+    @cython.locals(packet_id=Py_ssize_t, spans=dict, count=Py_ssize_t, number=Py_ssize_t,
+                   publication=Publication, size="long long")
     cpdef add(self, Span span)
     cpdef Span find(self, Py_ssize_t packet_id)
     @cython.locals(spans=dict, end=Py_ssize_t, packet_id=Py_ssize_t, span=Span, index=Py_ssize_t,

@@ -108,11 +108,9 @@ class Inflight:
             self._next = packet_id + span.count
         if self._spans is NO_SPANS:
             self._spans = {}
-        count = span.count
-        if count == 1:
-            self._spans[packet_id] = span
-        else:
-            self._spans.update(dict.fromkeys(range(packet_id, packet_id + count), span))
+        spans, count = self._spans, span.count
+        for number in range(packet_id, packet_id + count):
+            spans[number] = span
         publication = span.publication
         size = publication.size(span.first, count)
         self._bytes += size
