@@ -146,7 +146,7 @@ def write_variable_byte_integer(value: int) -> bytes:
     if 0 <= value <= 0x7F:
         return _SINGLE_BYTES[value]
     if 0x7F < value <= 0x3FFF:
-        return bytes((value & 0x7F | 0x80, value >> 7))
+        return _SINGLE_BYTES[value & 0x7F | 0x80] + _SINGLE_BYTES[value >> 7]
     if not 0 <= value <= VARIABLE_BYTE_INTEGER_LIMIT:
         raise ValueError(f"variable byte integer {value}; at most {VARIABLE_BYTE_INTEGER_LIMIT}")
     encoded = bytearray()
