@@ -415,7 +415,7 @@ class Channel(Session):
         """Return whether a consumer keeps what timed out: nobody else can have it, for now."""
         if self.settings.is_last(delivery.attempts):
             return False
-        source, number = delivery.source, delivery.original(delivery.pending()[0])
+        source, number = delivery.source, delivery.pending()[0]
         return not self.consumers.others(source.publication, number, delivery.consumer)
 
     def undelivered(self) -> list[Span]:

@@ -21,7 +21,6 @@ cdef class Delivery:
     cdef readonly Span sent
     cdef readonly Span source
 
-    cpdef Py_ssize_t original(self, Py_ssize_t number) except -1
     @cython.locals(source=Span, first=Py_ssize_t)
     cpdef bint is_of(self, Publication publication, Py_ssize_t number) except -1
 

@@ -21,10 +21,10 @@ _NOTED_AFTER = NOTED_AFTER  # compiled, a C name
 class Delivery:
     """Messages that a consumer got together and has not all acknowledged.
 
-    `source` is the span of the channel's queue, `sent` the consumer's: both begin with the same
-    message. They were dispatched at the monotonic second `given` and time out at `due`. `noted` is
-    True once the channel's journal knows of the attempt. `oldest` is the first packet identifier in
-    the consumer's window when they timed out and stayed, 0 before.
+    `source` is the span of the channel's queue, `sent` the consumer's: both have the same messages
+    of a publication. They were dispatched at the monotonic second `given` and time out at `due`.
+    `noted` is True once the channel's journal knows of the attempt. `oldest` is the first packet
+    identifier in the consumer's window when they timed out and stayed, 0 before.
     """
 
     __slots__ = (
@@ -59,10 +59,6 @@ class Delivery:
         self.oldest = 0
         self.remaining = sent.count
 
-    def original(self, number: int) -> int:
-        """Return the number in `source` of a message of `sent`."""
-        return self.source.first + number - self.sent.first
-
     def is_of(self, publication: Publication, number: int) -> bool:
         """Return whether this message of a channel's queue is among them."""
         source = self.source
@@ -82,7 +78,7 @@ class Delivery:
         ]
         if only is None:
             return found
-        return [each for each in found if message_id(self.source, self.original(each)) == only]
+        return [each for each in found if message_id(self.source, each) == only]
 
 
 class Deliveries:
@@ -174,7 +170,7 @@ class Deliveries:
             self._finished_late(span, number, count)
             return
         self._figures.acknowledge(span.publication.arrived, count)
-        self._channel.forget(delivery.source, delivery.original(number), count)
+        self._channel.forget(delivery.source, number, count)
         self._settle(delivery, count)
 
     def _finished_late(self, span: Span, number: int, count: int) -> None:
@@ -186,7 +182,7 @@ class Deliveries:
         if late is None:
             return
         for each in range(number, number + count):
-            source = late.source.part(late.original(each), 1)
+            source = late.source.part(each, 1)
             if self._returned.remove(source) or self._end_again(late.consumer, source):
                 self._figures.acknowledge(source.publication.arrived, 1)
                 self._channel.forget(source, source.first, 1)
@@ -230,7 +226,7 @@ class Deliveries:
         assert connection is not None  # noqa: S101 - output is being encoded for it
         self._figures.delivered -= 1
         self._settle(delivery, 1)
-        source = delivery.source.part(delivery.original(number), 1)
+        source = delivery.source.part(number, 1)
         above = connection.maximum_packet_size
         self._come_back(Offer(source, delivery.attempts - 1, delivery.consumer, above), 0.0)
 
@@ -318,7 +314,7 @@ class Deliveries:
             del self._by_span[delivery.sent]
 
     def _requeue(self, delivery: Delivery, number: int, second: float = 0.0) -> None:
-        span = delivery.source.part(delivery.original(number), 1)
+        span = delivery.source.part(number, 1)
         self._come_back(Offer(span, delivery.attempts, delivery.consumer), second)
 
     def _note_long_ones(self, now: float) -> None:
@@ -335,4 +331,4 @@ class Deliveries:
         """Store how often these messages of a delivery were dispatched."""
         journal = self._channel.journal
         for number in numbers:
-            journal.attempted(delivery.source, delivery.original(number), delivery.attempts)
+            journal.attempted(delivery.source, number, delivery.attempts)

@@ -9,13 +9,12 @@ from gateway.broker.channels.consumers import (
 from gateway.broker.channels.dead_letters import DeadLetters
 from gateway.broker.channels.deliveries import Deliveries
 from gateway.broker.channels.figures import ChannelFigures
-from gateway.broker.channels.stamps import stamped
+from gateway.broker.channels.stamps import Stamps
 from gateway.broker.channels.waiting import Offer, Waiting
 from gateway.mqtt.connection import Connection
 from gateway.mqtt.packets import MQTT_5
-from gateway.mqtt.publication import Publication
 from gateway.routing.subscriptions.subscription import Subscription
-from gateway.session.sending import send, send_span
+from gateway.session.sending import send
 from gateway.session.session import Session, held_until
 from gateway.session.span import Span
 from gateway.settings.channel import ChannelSettings
@@ -33,6 +32,7 @@ class Dispatcher:
         "_dead_letters",
         "_deliveries",
         "_figures",
+        "_stamps",
         "_waiting",
         "settings",
     )
@@ -54,6 +54,7 @@ class Dispatcher:
         self._consumers = consumers
         self._deliveries = deliveries
         self._dead_letters = dead_letters
+        self._stamps = Stamps()
 
     def dispatch_new(self, span: Span, now: float) -> int:
         """Dispatch new messages ahead of the queue; return how many.
@@ -154,12 +155,7 @@ class Dispatcher:
         assert connection is not None  # noqa: S101 - only connected consumers are chosen
         policy = consumer.delivery.policy if member.delivery is None else member.delivery
         before = connection.output.size
-        if source.count == 1 or _as_one(source.publication, connection, member):
-            self._send(source, member, consumer, connection, attempts, now)
-        else:
-            for number in range(source.first, source.first + source.count):
-                part = source.part(number, 1)
-                self._send(part, member, consumer, connection, attempts, now)
+        self._send(source, member, consumer, connection, attempts, now)
         if policy.holds and consumer.inflight.has_capacity:
             latest = min(
                 held_until(source.publication, now), now + self.settings.inflight_timeout / 2
@@ -179,38 +175,28 @@ class Dispatcher:
         publication, first, count = source.publication, source.first, source.count
         qos = min(source.qos, member.qos)  # `_capacity` has found packet identifiers
         retain = source.retain and member.retain_as_published
-        if connection.version == MQTT_5:
-            found = stamped(source, qos, retain, attempts + 1)
-            # rather without them than not at all
-            if found.packets.largest <= connection.maximum_packet_size:
-                publication, first = found, 0
         identifiers = () if member.identifier is None else (member.identifier,)
+        sent = Span(publication, first, count, qos, retain, identifiers)
         self._figures.delivered += count
+        commit = 0
+        if qos:
+            # noted before it is sent, since the message might crash the gateway each time
+            values = self._waiting.last_values
+            waits = values is not None and not values.may_send(source)
+            noted = self._waiting.earlier.may_be_dispatched(source)
+            self._deliveries.begin(source, sent, consumer, attempts + 1, now, noted)
+            if noted or waits:
+                commit = self._channel.journal.resent(source)
+            consumer.inflight.add(sent)
+        if connection.version != MQTT_5 or not self._stamps.send(
+            consumer, connection, source, sent, attempts + 1, now, commit
+        ):
+            span = sent if qos else None
+            send(
+                *(consumer, connection, publication, first, count, qos, retain, identifiers),
+                *(span, now, commit),
+            )
         if not qos:
-            send(consumer, connection, publication, first, count, 0, retain, identifiers, None, now)
             self._figures.sent_at_qos_0(publication.arrived, count)
             self._figures.note_latencies(now)
             self._give_up(source)
-            return
-        sent = Span(publication, first, count, qos, retain, identifiers)
-        # noted before it is sent, since the message might crash the gateway each time
-        values = self._waiting.last_values
-        waits = values is not None and not values.may_send(source)
-        noted = self._waiting.earlier.may_be_dispatched(source)
-        self._deliveries.begin(source, sent, consumer, attempts + 1, now, noted)
-        commit = self._channel.journal.resent(source) if noted or waits else 0
-        send_span(consumer, connection, sent, now, commit)
-
-
-def _as_one(publication: Publication, connection: Connection, member: Subscription) -> bool:
-    """Return whether several messages can be sent together: their properties differ in `id` only.
-
-    Otherwise each is encoded by itself: the other properties depend on the connection.
-    """
-    if connection.version != MQTT_5:
-        return True
-    return (
-        publication.properties.expiry is None
-        and connection.outbound_aliases is None
-        and member.identifier is None
-    )

@@ -181,7 +181,7 @@ class LastValues:
         channel = self._channel
         channel.queue.separate()
         given = [
-            (each.source.part(each.original(number), 1), False)
+            (each.source.part(number, 1), False)
             for each in channel.deliveries
             for number in each.pending()
         ]

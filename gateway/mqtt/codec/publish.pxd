@@ -25,7 +25,8 @@ cpdef PublishProperties of_fields(fields)
 
 @cython.locals(data=bytes)
 cpdef bytes property_block(
-    PublishProperties properties, expiry, tuple subscription_identifiers, Py_ssize_t alias)
+    PublishProperties properties, expiry, tuple subscription_identifiers, Py_ssize_t alias,
+    bytes last=*)
 
 @cython.locals(length=Py_ssize_t)
 cpdef tuple block_bounds(bytes buffer, Py_ssize_t position, Py_ssize_t end)

@@ -126,10 +126,12 @@ def property_block(
     expiry: int | None,
     subscription_identifiers: tuple[int, ...],
     alias: int,
+    last: bytes = b"",
 ) -> bytes:
     """Return a property block with its length, as it is sent on one connection.
 
-    `expiry` is the rest of the message expiry interval [MQTT-3.3.2-6], `alias` 0 for none.
+    `expiry` is the rest of the message expiry interval [MQTT-3.3.2-6], `alias` 0 for none, and
+    `last` are further properties behind all others.
     """
     data = properties.data
     if expiry is not None:
@@ -138,6 +140,7 @@ def property_block(
         data += _IDENTIFIER + write_variable_byte_integer(identifier)
     if alias:
         data += _ALIAS + write_two_byte_integer(alias)
+    data += last
     return write_variable_byte_integer(len(data)) + data
 
 

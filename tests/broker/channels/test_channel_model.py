@@ -136,7 +136,7 @@ class ChannelModel(RuleBasedStateMachine):
         """The identifier of a message that a consumer has, if it has one."""
         for each in self.channel().deliveries:
             if each.consumer.client_id == name:
-                return message_id(each.source, each.original(each.pending()[0]))
+                return message_id(each.source, each.pending()[0])
         return None
 
     def in_windows(self, name: str, only: int | None) -> list[int]:

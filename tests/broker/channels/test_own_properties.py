@@ -117,12 +117,28 @@ def test_what_was_emptied_leaves_its_name_to_nobody() -> None:
     assert _ours(first)[0] != _ours(second)[0]
 
 
-def test_many_of_one_size_have_consecutive_names() -> None:
-    harness = durable()
+@pytest.mark.parametrize("mixed", [False, True])
+@pytest.mark.parametrize("qos", [0, 1])
+@pytest.mark.parametrize("temporary", [False, True])
+def test_many_have_consecutive_names(mixed: bool, qos: int, temporary: bool) -> None:
+    """Also where more digits change than the last, and both bytes of a packet identifier."""
+    harness = durable(temporary=temporary)
     client = consumer(harness, "c")
-    harness.connect("p").send(*_many(10, ()))
-    found = [int(_ours(each)[0], 16) for each in messages(client)]
-    assert found == [*range(found[0], found[0] + 10)]
+    topics = [f"t/{'x' * (each % 200 if mixed else 3)}" for each in range(600)]
+    sent = [
+        Publish(topic, b"%d" % number, qos, packet_id=number * qos)
+        for number, topic in enumerate(topics, 1)
+    ]
+    harness.connect("p").send(*sent)
+    found = [*messages(client)]
+    assert [(each.topic, each.payload) for each in found] == [
+        (each.topic, each.payload) for each in sent
+    ]
+    assert [each.packet_id for each in found] == [number * qos for number in range(1, 601)]
+    ids = [int(_ours(each)[0], 16) for each in found]
+    if qos and not temporary:
+        assert ids == [*range(ids[0], ids[0] + 600)]
+    assert len({*ids}) == 600
 
 
 @pytest.mark.parametrize(
