@@ -7,6 +7,7 @@ from datetime import UTC, date, datetime, timedelta
 from itertools import groupby
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,9 +20,9 @@ from pipeline.backtest.result import Point, Worst
 from pipeline.backtest.spark_sql import decision
 from pipeline.records.reading import decode
 from pipeline.settings import Settings
-from pipeline.tables import delta, on_disk, state
+from pipeline.tables import delta, state
 from pipeline.tables.columns import BRONZE, DIGEST_BYTES, KEY, SILVER
-from pipeline.tables.spark_files import read_files, read_folders
+from pipeline.tables.spark_files import read_files
 
 SUMS = (
     "gateway_id string, topic string, date string, rows bigint, sent bigint, bytes_all bigint, "
@@ -54,10 +55,11 @@ def messages(spark: SparkSession, settings: Settings, asked: Asked) -> DataFrame
     """Return the messages that silver knows, each once, with payload and event time."""
     root = settings.tables
     silver = _silver(spark, root, asked)
-    folders = [path for path in (root / "bronze").glob("batch=*") if path.name != "batch=0"]
-    if not folders:
+    folder = root / "bronze"
+    files = [folder / unquote(each["path"]) for each in delta.files(folder)]
+    if not files:
         return spark.createDataFrame([], _row_ddl())
-    bronze = read_folders(spark, root / "bronze", folders, BRONZE)
+    bronze = read_files(spark, folder, files, BRONZE)
     named = [*KEY, "landing_file", "line"]
     event = expr("unix_millis(event_time)").alias("event_ms")
     silver = silver.where("coalesce(part, 0) = 0")
@@ -173,4 +175,4 @@ def _row_ddl() -> str:
 
 def has_tables(root: Path) -> bool:
     """Say whether there is something to test on."""
-    return all((root / table).is_dir() for table in ("silver", *on_disk.IN_BATCHES))
+    return all(delta.exists(root / table) for table in ("silver", "bronze"))

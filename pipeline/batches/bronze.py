@@ -20,7 +20,7 @@ from pipeline.records.declarations import FleetMapping
 from pipeline.records.payloads import Payloads
 from pipeline.tables import cycles
 from pipeline.tables.arrow_batches import record_batches
-from pipeline.tables.columns import BRONZE, QUARANTINE, arrow_schema, names
+from pipeline.tables.columns import BATCH, BRONZE, QUARANTINE, arrow_schema, names
 from pipeline.tables.task_files import TaskFiles
 
 PARQUET = ".parquet"
@@ -30,10 +30,11 @@ def write_landing(
     spark: SparkSession,
     landing: Path,
     files: Sequence[str],
+    batch: int,
     staged: Path,
     mappings: Sequence[FleetMapping] = (),
 ) -> None:
-    """Write the rows of these files (paths below `landing`) as Parquet below `staged`.
+    """Write the rows of a batch's files (paths below `landing`) as Parquet below `staged`.
 
     `bronze` gets the records and `decoded` what silver needs of them; `quarantine` gets the
     rest. A task opens and writes files itself, so all workers must see both folders at one path.
@@ -47,7 +48,7 @@ def write_landing(
         payloads = Payloads(mappings)
         with TaskFiles(Path(target), number, task.taskAttemptId()) as out:
             for rows in landing_batches(Path(source), list(listed)):
-                _write(rows, out, payloads)
+                _write(rows, out, payloads, batch)
         return ()
 
     # Tasks of plain Python: a job of Spark SQL would cost its plan, and workers that load pandas.
@@ -64,15 +65,19 @@ def landing_batches(landing: Path, files: Sequence[str]) -> Iterator[pa.RecordBa
             yield from read_landing_parquet(landing / name, name)
 
 
-def _write(rows: pa.RecordBatch, out: TaskFiles, payloads: Payloads) -> None:
+def _write(rows: pa.RecordBatch, out: TaskFiles, payloads: Payloads, batch: int) -> None:
     good = rows
     if rows["reason"].null_count < rows.num_rows:
         right = pc.is_null(rows["reason"])
         good = rows.filter(right)
-        out.add("quarantine", rows.filter(pc.invert(right)))
+        out.add("quarantine", _of_batch(rows.filter(pc.invert(right)), batch))
     good = good.select(names(BRONZE))
-    out.add("bronze", good)
+    out.add("bronze", _of_batch(good, batch))
     out.add("decoded", decoded(good, payloads))
+
+
+def _of_batch(rows: pa.RecordBatch, batch: int) -> pa.RecordBatch:
+    return rows.append_column(BATCH[0], pa.repeat(pa.scalar(batch), rows.num_rows))
 
 
 def rows_of(landing: Path, names: Iterable[str]) -> Iterator[Row]:

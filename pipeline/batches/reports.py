@@ -51,12 +51,12 @@ def store_reports(settings: Settings, batch: Batch) -> Noted:
                 reason = reasons.LEDGER_INVALID if told == "ledger" else reasons.CLOCK_INVALID
                 faults.append(where | {"reason": reason, "detail": str(error), "raw": raw})
     number: Row = {"batch": batch.number}
-    delta.append(settings.tables / "ledger", LEDGER, [row | number for row in ledger])
-    delta.append(settings.tables / "clocks", CLOCKS, [row | number for row in clocks])
+    delta.append(settings.tables / "ledger", LEDGER, [row | number for row in ledger], batch.number)
+    delta.append(settings.tables / "clocks", CLOCKS, [row | number for row in clocks], batch.number)
     return Noted(
         tuple(sorted({(str(r["gateway_id"]), str(r["epoch"]), str(r["stream"])) for r in ledger})),
         tuple(sorted({(str(row["gateway_id"]), str(row["epoch"])) for row in clocks})),
-        faults,
+        [row | number for row in faults],
     )
 
 

@@ -23,7 +23,7 @@ from pipeline.landing.listing import kind
 from pipeline.records.declarations import FleetMapping
 from pipeline.settings import Settings
 from pipeline.tables import delta, islands, on_disk, staging
-from pipeline.tables.columns import BRONZE, KEY, SILVER, arrow_schema, first_parts
+from pipeline.tables.columns import BRONZE, KEY, QUARANTINE, SILVER, arrow_schema, first_parts
 from pipeline.tables.quarantined import COLUMNS, counted, quarantined
 from pipeline.tables.spark_files import read_folders, write_folder
 from pipeline.tables.state import Commit, State, write_commit
@@ -49,7 +49,7 @@ def run_batch(
 ) -> Commit:
     """Write a batch into all tables and commit it.
 
-    `state` is what was committed before. Doing it again after `on_disk.remove_batch` gives the
+    `state` is what was committed before. Doing it again after `on_disk.remove_batches` gives the
     same rows, so it may stop anywhere: before the commit nothing of it counts. Payloads are read by
     `mappings`.
     """
@@ -61,7 +61,7 @@ def run_batch(
         _write_records(open_session(), settings, rows, state)
     if reports.faults:
         on_disk.write_rows(staged / "quarantine", "quarantine", reports.faults)
-    counts = {table: on_disk.count_rows(staged / table) for table in on_disk.IN_BATCHES}
+    counts = {table: on_disk.count_rows(staged / table) for table in ("bronze", "quarantine")}
     bad = list(quarantined(_quarantine(staged), batch.files))
     added = _keys(staged / "silver")
     counts["silver"] = added.num_rows
@@ -90,7 +90,7 @@ def _write_records(
     state: State,
 ) -> None:
     staged = batch.staged
-    write_landing(spark, settings.landing, batch.names, staged, batch.mappings)
+    write_landing(spark, settings.landing, batch.names, batch.number, staged, batch.mappings)
     arrived = on_disk.read_columns(
         staged / "decoded", DECODED, [*(name for name, _ in ARRIVED), "part"]
     )
@@ -109,13 +109,15 @@ def _write_records(
     if again.num_rows and state.trimmed:
         rows = _never_seen(rows, islands.of_epochs(state.islands, pc.unique(again["epoch"])))
     corrections = corrections_for(settings.tables, found)
-    typed = silver(rows, corrections, lit(batch.number).cast("bigint"), int(time.time() * 1000))
+    number = lit(batch.number).cast("bigint")
+    typed = silver(rows, corrections, number, int(time.time() * 1000))
     if _days(staged / "decoded") > 1:  # a reader of one date then leaves the others out
         typed = typed.sortWithinPartitions("event_date")
     write_folder(typed, staged / "silver")
     if pc.any(losing["conflicts"]).as_py():
         bronze = read_folders(spark, staged, [staged / "bronze"], BRONZE)
-        write_folder(conflicts(bronze, spark.createDataFrame(losing)), staged / "quarantine")
+        faults = conflicts(bronze, spark.createDataFrame(losing)).withColumn("batch", number)
+        write_folder(faults, staged / "quarantine")
 
 
 def _days(folder: Path) -> int:
@@ -153,8 +155,7 @@ def _earlier(root: Path, found: pa.Table) -> Iterator[pa.Table]:
 
 
 def _quarantine(staged: Path) -> pa.Table:
-    columns = on_disk.IN_BATCHES["quarantine"]
-    return on_disk.read_columns(staged / "quarantine", columns, COLUMNS)
+    return on_disk.read_columns(staged / "quarantine", QUARANTINE, COLUMNS)
 
 
 def _keys(folder: Path) -> pa.Table:
@@ -166,10 +167,8 @@ def _keys(folder: Path) -> pa.Table:
 
 
 def _put_in_place(root: Path, batch: int, staged: Path) -> None:
-    for table in on_disk.IN_BATCHES:
-        if on_disk.count_rows(staged / table):
-            staging.put_in_place(staged / table, on_disk.batch_folder(root, table, batch))
-    added = delta.adopt(staged / "silver", root / "silver", delta.prefix(batch))
-    if added:
-        delta.commit(root / "silver", added, batch=batch)
+    for table in on_disk.COUNTED:
+        added = delta.adopt(staged / table, root / table, delta.prefix(batch))
+        if added:
+            delta.commit(root / table, added, batch=batch)
     shutil.rmtree(staged, ignore_errors=True)  # a job of Spark's may still be tidying up

@@ -30,7 +30,6 @@ from pipeline.records.declared import NOTHING, Declared
 from pipeline.settings import Watch, unwatched
 from pipeline.tables import delta, on_disk, staging
 from pipeline.tables.columns import SILVER, Columns
-from pipeline.tables.quarantined import counts
 from pipeline.tables.spark_files import read_files, write_folder
 from pipeline.tables.state import State
 
@@ -50,9 +49,7 @@ VIEWS: dict[str, Columns] = {
 }
 """What queries of one's own may read beside silver."""
 
-TAKEN = frozenset(
-    (*TABLES, LOCAL, freshness.TABLE, "assets", "runs", *on_disk.IN_DELTA, *on_disk.IN_BATCHES)
-)
+TAKEN = frozenset((*TABLES, LOCAL, freshness.TABLE, "assets", "runs", *on_disk.TABLES))
 """Names that no table of one's own can have."""
 
 NO_REPORTS: Mapping[str, datetime] = {}
@@ -69,7 +66,7 @@ def create(root: Path) -> None:
 
 def all_dates(root: Path, known: State) -> set[str]:
     """Return the dates of silver and the quarantine."""
-    bad = set(pc.unique(counts(root, known)["day"]).to_pylist())
+    bad = set(pc.unique(known.quarantined["day"]).to_pylist())
     return {day for day in bad.union(map(str, _dates(root))) if day is not None}
 
 
@@ -113,7 +110,7 @@ def make(
     wanted = sorted(touched | (later.intersection(_dates(root)) if later else later))
     _make_unexpected(silver, wanted)
     before = carried.heard_from(root)
-    _make_days(silver, wanted, _quarantined(root, wanted, known))
+    _make_days(silver, wanted, _quarantined(wanted, known))
     freshness.update(root, wanted, reports)
     heard = carried.heard_from(root)
     last = carried.horizon(heard, now)
@@ -322,10 +319,10 @@ def _prefix(staged: Path) -> str:
     return f"made-{staged.name.rpartition('-')[2]}"
 
 
-def _quarantined(root: Path, dates: list[date], known: State) -> Quarantined:
+def _quarantined(dates: list[date], known: State) -> Quarantined:
     """Return what the quarantine holds of these dates by gateway, counted by reason."""
     found: dict[tuple[str, date], Counter[str]] = {}
-    table = counts(root, known)
+    table = known.quarantined
     wanted = pa.array([str(day) for day in dates], pa.string())
     near = table.filter(
         pc.and_(pc.is_in(table["day"], value_set=wanted), pc.is_valid(table["gateway_id"]))

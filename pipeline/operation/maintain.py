@@ -8,21 +8,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import DeltaTable, WriterProperties
 
+from pipeline.errors import PipelineError
 from pipeline.gold import make as gold
 from pipeline.gold.freshness import DATE
 from pipeline.gold.windows import LOCAL
 from pipeline.operation.full_disk import full_disk
 from pipeline.settings import Settings
-from pipeline.tables import delta, joined, on_disk, staging, state
-from pipeline.tables.columns import BRONZE
-from pipeline.tables.damage import silver_rows
+from pipeline.tables import delta, on_disk, state
 from pipeline.tables.lock import locked
 from pipeline.tables.state import State
 from pipeline.tables.task_files import GROUP_ROWS
 
 GOLD = (*gold.TABLES, LOCAL)
+RAW = ("bronze", "quarantine")
 OTHERS = ("ledger", "clocks", "streams", "gaps", "boards", "assets", "freshness", "runs")
-TABLES = ("silver", *GOLD, *OTHERS)
+TABLES = (*on_disk.COUNTED, *GOLD, *OTHERS)
 WRITER = WriterProperties(compression="ZSTD", max_row_group_size=GROUP_ROWS)
 RETENTION_HOURS = 168
 """How long files that no table shows any more are kept for readers of an older state."""
@@ -39,8 +39,7 @@ class Done(NamedTuple):
 def compact(settings: Settings) -> Done:
     """Make many small files of each table few; rows stay as they are.
 
-    Of a Delta table neighbours become one, so files still have few dates; of bronze and quarantine
-    those of a day's batches do.
+    Neighbours become one, so files still have few dates and batches.
     """
     before = after = 0
     with full_disk(settings), locked(settings.checkpoints):
@@ -50,21 +49,16 @@ def compact(settings: Settings) -> Done:
             found.optimize.compact(target_size=delta.JOINED_BYTES, writer_properties=WRITER)
             found.create_checkpoint()
             after += len(found.file_uris())
-        joined.resume(settings.tables, settings.checkpoints)
-        staging.clear(settings.tables)
-        before += _in_batches(settings.tables)
-        joined.join_batches(settings.tables, settings.checkpoints, state.load(settings.checkpoints))
-        after += _in_batches(settings.tables)
     return Done(before, after, 0)
 
 
 def vacuum(settings: Settings, hours: int = RETENTION_HOURS) -> int:
-    """Remove files that no table shows since so many hours; return how many."""
+    """Remove files that no table shows since so many hours, or ever; return how many."""
     removed = 0
     with full_disk(settings), locked(settings.checkpoints):
         for table in _present(settings.tables):
             gone = DeltaTable(table.as_uri()).vacuum(
-                retention_hours=hours, dry_run=False, enforce_retention_duration=False
+                retention_hours=hours, dry_run=False, enforce_retention_duration=False, full=True
             )
             removed += len(gone)
     return removed
@@ -87,15 +81,16 @@ def keep(settings: Settings, days: int, now: datetime | None = None) -> Done:
     older |= dict.fromkeys(GOLD, f"{DATE} < DATE '{limit}'")
     deleted = 0
     with full_disk(settings), locked(settings.checkpoints):
-        joined.resume(settings.tables, settings.checkpoints)
         committed = state.load(settings.checkpoints)
         for table, rows in older.items():
             root = settings.tables / table
             if delta.exists(root):
                 result = DeltaTable(root.as_uri()).delete(rows)
                 deleted += result["num_deleted_rows"] or 0
-        deleted += _drop_batches(settings.tables, committed, limit_ms, now_ms)
-        _recount_silver(settings.tables, committed)
+        old = _older(settings.tables, limit_ms, now_ms)
+        for table in RAW:
+            delta.remove(settings.tables / table, "batch", old)
+        deleted += _recount(settings.tables, committed, old)
         committed.trimmed = True
         state.fold(settings.checkpoints, committed)
     return Done(0, 0, deleted)
@@ -105,36 +100,27 @@ def _present(root: Path) -> list[Path]:
     return [root / table for table in TABLES if delta.exists(root / table)]
 
 
-def _in_batches(root: Path) -> int:
-    return sum(1 for name in on_disk.IN_BATCHES for _ in on_disk.parquet_files(root / name))
+def _older(root: Path, limit_ms: int, now_ms: int) -> set[int]:
+    """Return the batches of which all rows were received before; later than `now_ms` is unknown."""
+    newest: dict[int, int] = {}
+    for table in RAW:
+        for part in delta.scan(root / table, ["batch", "received"]):
+            known = pa.Table.from_batches([part.filter(pc.less_equal(part["received"], now_ms))])
+            for row in known.group_by("batch").aggregate([("received", "max")]).to_pylist():
+                newest[row["batch"]] = max(newest.get(row["batch"], 0), row["received_max"])
+    return {batch for batch, received in newest.items() if received < limit_ms}
 
 
-def _drop_batches(root: Path, committed: State, limit_ms: int, now_ms: int) -> int:
-    """Remove the folders of batches that were received before; their counts become 0."""
-    dropped = 0
-    rows = []
+def _recount(root: Path, committed: State, old: set[int]) -> int:
+    """Count silver's rows anew, and none of old batches elsewhere; returns how many those were."""
+    counts = on_disk.rows_by_batch(root / "silver")
+    if on_disk.DAMAGED in counts.values():
+        raise PipelineError(f"{root / 'silver'} is damaged: run `once --verify` first")
+    rows, dropped = [], 0
     for row in committed.batches.to_pylist():
-        rows.append(row)
-        folders = on_disk.folders_of(root, row["batch"], row["last"])
-        if folders and _is_older(folders, limit_ms, now_ms):
-            staging.discard(root, folders)
-            dropped += sum(row[name] for name in on_disk.IN_BATCHES)
-            rows[-1] = row | dict.fromkeys(on_disk.IN_BATCHES, 0)
+        if row["batch"] in old:
+            dropped += sum(row[table] for table in RAW)
+            row |= dict.fromkeys(RAW, 0)  # noqa: PLW2901 - a dictionary of this loop's own
+        rows.append(row | {"silver": counts[row["batch"]]})
     committed.batches = pa.Table.from_pylist(rows, schema=committed.batches.schema)
     return dropped
-
-
-def _is_older(folders: list[Path], limit_ms: int, now_ms: int) -> bool:
-    """Say whether all rows were received before; a receipt after `now_ms` does not count."""
-    received = [
-        on_disk.read_columns(folder, BRONZE, ["received"])["received"] for folder in folders
-    ]
-    times = pa.chunked_array([chunk for each in received for chunk in each.chunks], pa.int64())
-    newest = pc.max(times.filter(pc.less_equal(times, now_ms)))
-    return newest.as_py() is not None and newest.as_py() < limit_ms
-
-
-def _recount_silver(root: Path, committed: State) -> None:
-    counts = silver_rows(root, committed)
-    rows = [row | {"silver": counts[row["batch"]]} for row in committed.batches.to_pylist()]
-    committed.batches = pa.Table.from_pylist(rows, schema=committed.batches.schema)

@@ -18,8 +18,8 @@ from pipeline.operation.runs import note_run
 from pipeline.operation.spark_errors import cause
 from pipeline.records.declared import NOTHING, Declared
 from pipeline.settings import Settings, Watch, unwatched
-from pipeline.tables import delta, joined, on_disk, staging, state
-from pipeline.tables.damage import Doubled, damaged, doubled, last_of
+from pipeline.tables import delta, on_disk, staging, state
+from pipeline.tables.damage import Doubled, damaged, doubled
 from pipeline.tables.lock import locked
 from pipeline.tables.state import State
 
@@ -126,12 +126,11 @@ def _prepare(settings: Settings, *, verify: bool) -> tuple[State, Listing, Plan]
     settled = {} if verify else state.settled(settings.checkpoints)
     listing = list_landing(settings.landing, settled)
     settings.tables.mkdir(parents=True, exist_ok=True)
-    joined.resume(settings.tables, settings.checkpoints)
     staging.clear(settings.tables)
     staging.clear(settings.checkpoints)
-    on_disk.create(settings.tables)
+    newest = on_disk.create(settings.tables)
     committed = state.load(settings.checkpoints)
-    wrong = damaged(settings.tables, committed, verify=verify)
+    wrong = damaged(settings.tables, committed, newest, verify=verify)
     if wrong and settled:
         listing = list_landing(settings.landing)
     fresh = committed.new(listing.files)
@@ -191,8 +190,7 @@ def _derive(
 
 
 def _forget(settings: Settings, committed: State, plan: Plan) -> None:
-    for batch in plan.forget:
-        on_disk.remove_batch(settings.tables, batch, last_of(settings.tables, committed, batch))
+    on_disk.remove_batches(settings.tables, set(plan.forget))
     left = on_disk.silver_islands(settings.tables)
     state.forget(settings.checkpoints, committed, plan.forget, left)
 
@@ -209,7 +207,6 @@ def _run_batches(
         return
     from pipeline.batches.run_batch import run_batch
 
-    on_disk.remove_batch(settings.tables, committed.last + 1)  # what a kill left of it
     whole = sum(_size(batch) for batch in plan.batches)
     for batch in plan.batches:
         if how.stopping():

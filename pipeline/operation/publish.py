@@ -12,14 +12,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
 
-import pyarrow as pa
 from deltalake import DeltaTable, Schema
 from deltalake.transaction import AddAction
 
 from pipeline.errors import JobError, PipelineError
 from pipeline.settings import Settings
-from pipeline.tables import delta, on_disk
-from pipeline.tables.columns import arrow_schema
+from pipeline.tables import delta
 from pipeline.tables.lock import COPY, locked
 from pipeline.tables.object_store import LocalFile, ReplacedError, Store, open_store, store_errors
 
@@ -45,7 +43,6 @@ class Table(NamedTuple):
     name: str
     root: Path
     schema: Schema
-    partition: str | None
     files: dict[str, LocalFile]
     """By their path in the copy."""
 
@@ -92,19 +89,10 @@ def _source(root: Path) -> str:
 
 
 def _listed(root: Path) -> Iterator[Table]:
-    for name, columns in on_disk.IN_BATCHES.items():
-        schema = arrow_schema(columns).append(pa.field("batch", pa.int64()))
-        numbers = on_disk.batches(root / name)
-        folders = (on_disk.batch_folder(root, name, number) for number in sorted(numbers))
-        paths = [file for folder in folders for file in on_disk.parquet_files(folder)]
-        yield Table(
-            name, root / name, Schema.from_arrow(schema), "batch", _files(root / name, paths)
-        )
     for folder in sorted(each for each in root.iterdir() if delta.exists(each)):
         table = DeltaTable(folder.as_uri())
-        partition = next(iter(table.metadata().partition_columns), None)
         paths = [folder / unquote(each["path"]) for each in delta.shown(table)]
-        yield Table(folder.name, folder, table.schema(), partition, _files(folder, paths))
+        yield Table(folder.name, folder, table.schema(), _files(folder, paths))
 
 
 def _files(root: Path, paths: list[Path]) -> dict[str, LocalFile]:
@@ -139,8 +127,7 @@ def _change(store: Store, table: Table, mark: str, *, anew: bool) -> Change:
     if copy is None:
         return Change(table, None, table.files, [])
     metadata = copy.metadata()
-    same_kind = metadata.partition_columns == ([table.partition] if table.partition else [])
-    if not same_kind or (metadata.description != mark and not anew):
+    if metadata.partition_columns or (metadata.description != mark and not anew):
         raise PipelineError(
             f"{store.table_url(table.name)} is no copy of these tables: name another place, or "
             "let it become one with --replace"
@@ -168,7 +155,6 @@ def _commit(store: Store, change: Change, mark: str, added: list[AddAction]) -> 
         copy = DeltaTable.create(
             store.table_url(table.name),
             table.schema,
-            partition_by=[table.partition] if table.partition else None,
             description=mark,
             storage_options=store.options,
         )
@@ -176,7 +162,7 @@ def _commit(store: Store, change: Change, mark: str, added: list[AddAction]) -> 
         copy.alter.set_table_description(mark)
     delta.add_columns(copy, table.schema)
     if added or change.gone:
-        delta.change(copy, added, delta.removals(change.gone, table.partition))
+        delta.change(copy, added, delta.removals(change.gone))
     return bool(added or change.gone or change.copy is None)
 
 

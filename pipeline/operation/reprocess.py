@@ -25,7 +25,7 @@ from pipeline.operation.once import How, note_mapping, spark_errors
 from pipeline.records.declarations import FleetMapping
 from pipeline.records.payloads import Payloads
 from pipeline.settings import Settings
-from pipeline.tables import cycles, delta, islands, joined, on_disk, staging, state
+from pipeline.tables import cycles, delta, islands, on_disk, staging, state
 from pipeline.tables.columns import BRONZE, DIGEST_BYTES, KEY, SILVER, Columns, ddl, names
 from pipeline.tables.lock import locked
 from pipeline.tables.spark_files import read_files, read_folders, write_folder
@@ -68,7 +68,6 @@ def reprocess(
     row in bronze was deleted stays as it is.
     """
     with full_disk(settings), locked(settings.checkpoints):
-        joined.resume(settings.tables, settings.checkpoints)
         staging.clear(settings.tables)
         staging.clear(settings.checkpoints)
         on_disk.create(settings.tables)
@@ -94,7 +93,7 @@ def _replace(
     if not near:
         return Done(0, 0, 0)
     staged = staging.stage(root)
-    _write_again(spark, settings, committed, rows.where(_condition(chosen)), mappings, staged)
+    _write_again(spark, root, rows.where(_condition(chosen)), mappings, staged)
     found = on_disk.read_columns(staged / "again", AGAIN, [*KEY, "part"])
     again = read_folders(spark, staged, [staged / "again"], AGAIN)
     epochs = pc.unique(found["epoch"])
@@ -173,8 +172,7 @@ def _condition(chosen: Selection) -> Column:
 
 def _write_again(
     spark: SparkSession,
-    settings: Settings,
-    committed: State,
+    root: Path,
     chosen: DataFrame,
     mappings: Sequence[FleetMapping],
     staged: Path,
@@ -182,14 +180,9 @@ def _write_again(
     """Write the rows that bronze's payloads of the chosen ones give now."""
     first = chosen.where("coalesce(part, 0) = 0")
     batches = [row.batch for row in first.select("batch").distinct().collect()]
-    numbers = state.renumbered(pa.chunked_array([pa.array(batches, pa.int64())]), committed.batches)
-    folders = [
-        folder
-        for number in sorted(set(numbers.to_pylist()))
-        if (folder := on_disk.batch_folder(settings.tables, "bronze", number)).exists()
-    ]
-    folders.append(on_disk.batch_folder(settings.tables, "bronze", 0))
-    bronze = read_folders(spark, settings.tables / "bronze", folders, BRONZE).drop("batch")
+    folder = root / "bronze"
+    near = delta.within(delta.files(folder), "batch", batches)
+    bronze = read_files(spark, folder, [folder / unquote(f["path"]) for f in near], BRONZE)
     # A file that changed was read again: bronze may have a place twice, with two payloads.
     same = expr(f"substring(unhex(sha2(payload, 256)), 1, {DIGEST_BYTES}) = digest")
     rows = bronze.join(first.select(*PLACE, "digest", "batch"), list(PLACE)).where(same)

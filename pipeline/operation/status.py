@@ -17,7 +17,6 @@ from pipeline.ledger.completeness import OUTCOMES
 from pipeline.printable import printable
 from pipeline.settings import Settings
 from pipeline.tables import delta, state
-from pipeline.tables.on_disk import IN_BATCHES, IN_DELTA
 
 SILENT, RULE, MISSING = CAUSES
 HOUR_SECONDS = 3_600
@@ -296,17 +295,13 @@ def _numbers_by_gateway(root: Path) -> dict[str, dict[str, int]]:
 
 
 def _tables(root: Path) -> list[str]:
-    named = {*IN_BATCHES, *IN_DELTA}
-    if root.is_dir():
-        named |= {folder.name for folder in root.iterdir() if delta.exists(folder)}
-    return [table for table in named if (root / table).is_dir()]
+    if not root.is_dir():
+        return []
+    return [folder.name for folder in root.iterdir() if delta.exists(folder)]
 
 
 def _size(table: Path) -> dict[str, int]:
-    if delta.exists(table):
-        sizes = [each["size_bytes"] for each in delta.files(table)]
-    else:
-        sizes = [file.stat().st_size for file in table.rglob("[!._]*.parquet")]
+    sizes = [each["size_bytes"] for each in delta.files(table)]
     return {"files": len(sizes), "bytes": sum(sizes)}
 
 

@@ -6,12 +6,10 @@ from pathlib import Path
 
 import duckdb
 import pyarrow as pa
-import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
 from pipeline.errors import JobError
 from pipeline.tables import delta
-from pipeline.tables.on_disk import IN_BATCHES, batch_folder
 
 FORMAT = "v1.2.0"
 """The oldest DuckDB that can open the file, of those that pyproject.toml allows."""
@@ -21,9 +19,9 @@ _GLOB = re.compile(r"[*?\[]")
 def write_views(root: Path, file: Path) -> list[str]:
     """Write the file, in place of one that is there, and return the names of its views.
 
-    It names the tables' files, so it needs no extension of DuckDB's. Bronze and quarantine are
-    shown as they are when they are asked, the others as they are now: `vacuum` removes files that
-    it names only after the time that it keeps. Raises JobError if it cannot be written.
+    It names the tables' files, so it needs no extension of DuckDB's. They are shown as they are
+    now: `vacuum` removes files that it names only after the time that it keeps. Raises JobError if
+    it cannot be written.
     """
     temporary = file.with_name(f".{file.name}.tmp")
     _remove(temporary)
@@ -55,14 +53,7 @@ def _write(root: Path, temporary: Path) -> list[str]:
 
 
 def _tables(root: Path) -> Iterator[tuple[str, pa.Schema, Iterable[str]]]:
-    """Yield the name, columns and files, or a pattern of files, of each table."""
-    for table in IN_BATCHES:
-        columns = pq.read_schema(batch_folder(root, table, 0) / "empty.parquet")
-        yield (
-            table,
-            columns.append(pa.field("batch", pa.int64())),
-            [f"{_escaped(root / table)}/batch=*/*.parquet"],
-        )
+    """Yield the name, columns and files, as patterns, of each table."""
     for folder in sorted(each for each in root.iterdir() if delta.exists(each)):
         found = DeltaTable(folder.as_uri())
         files = [_escaped(folder / each["path"]) for each in delta.files(folder)]
@@ -79,7 +70,7 @@ def _select(database: duckdb.DuckDBPyConnection, schema: pa.Schema, files: Itera
     empty = f"SELECT {columns} WHERE false"
     if not names:
         return empty
-    read = f"read_parquet([{names}], union_by_name = true, hive_partitioning = true)"
+    read = f"read_parquet([{names}], union_by_name = true)"
     return f"{empty} UNION ALL BY NAME SELECT * FROM {read}"  # noqa: S608 - names are quoted
 
 

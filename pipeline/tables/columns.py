@@ -42,6 +42,9 @@ BRONZE: Columns = (*RECORD, ("landing_file", "string"), ("line", "bigint"))
 QUARANTINE: Columns = (*BRONZE, ("reason", "string"), ("detail", "string"), ("raw", "binary"))
 """What could be read, why it is here, what was wrong, and the first bytes of the line."""
 
+BATCH = ("batch", "bigint")
+"""The number of the batch that gave a row."""
+
 SILVER: Columns = (
     ("gateway_id", "string"),
     ("epoch", "string"),

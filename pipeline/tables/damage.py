@@ -1,18 +1,12 @@
 """Batches whose rows in the tables are not those that were committed."""
 
-from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from pipeline.errors import PipelineError
 from pipeline.tables import delta, on_disk
-from pipeline.tables.columns import KEY, SILVER, is_first
-from pipeline.tables.joined import span_of
-from pipeline.tables.state import TABLES, State, renumbered
+from pipeline.tables.columns import KEY, SILVER
+from pipeline.tables.state import State
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -56,85 +50,41 @@ def doubled(spark: "SparkSession", root: Path) -> Doubled | None:
     return Doubled(again["keys"], first)
 
 
-def damaged(root: Path, state: State, *, verify: bool) -> list[Damaged]:
+def damaged(root: Path, state: State, newest: int, *, verify: bool) -> list[Damaged]:
     """Return the batches whose rows are not there, and those that were never committed.
 
-    Without `verify` the names of the batches are looked at, with it the rows of each.
+    `newest` is the highest number of a batch in the tables' logs. Without `verify` the logs are
+    looked at, with it the rows of each batch.
     """
-    wrong = _by_rows(root, state) if verify else _by_names(root, state)
     known = state.numbers()
-    return [_damage(root, state, number, known) for number in sorted(wrong)]
+    strange = {*range(1, max(state.last, newest) + 1)} - known
+    wrong = _by_rows(root, state) if verify else _by_logs(root, state)
+    found = on_disk.landing_files(root, strange | wrong) if strange | wrong else {}
+    return [
+        Damaged(
+            number,
+            frozenset(state.files_of(number) if number in known else found.get(number, ())),
+            number in found,
+            number in known,
+        )
+        for number in sorted(wrong | (strange & found.keys()))
+    ]
 
 
-def _damage(root: Path, state: State, number: int, known: set[int]) -> Damaged:
-    committed = number in known
-    files = state.files_of(number) if committed else on_disk.landing_files(root, number)
-    rows = any(on_disk.batch_folder(root, table, number).exists() for table in on_disk.IN_BATCHES)
-    return Damaged(number, frozenset(files), rows, committed)
-
-
-def last_of(root: Path, state: State, number: int) -> int:
-    """Return the last of the batches that were joined with this one: itself, if none were."""
-    known = state.last_of(number)
-    if known is not None:
-        return known
-    folders = (on_disk.batch_folder(root, table, number) for table in on_disk.IN_BATCHES)
-    return max((span.last for folder in folders if (span := span_of(folder))), default=number)
-
-
-def _by_names(root: Path, state: State) -> set[int]:
+def _by_logs(root: Path, state: State) -> set[int]:
     wrong: set[int] = set()
-    for table in on_disk.IN_BATCHES:
-        expected, found = state.numbers_with(table), on_disk.batches(root / table)
-        wrong |= expected - found
-        if strange := found - expected:
-            wrong |= set(_joined(sorted(strange), state)) - expected
-    if state.rows("silver") and not delta.has_rows(root / "silver"):
-        wrong |= state.numbers_with("silver")
+    for table in on_disk.COUNTED:
+        if state.rows(table) and not delta.has_rows(root / table):
+            wrong |= state.numbers_with(table)
     return wrong
 
 
 def _by_rows(root: Path, state: State) -> set[int]:
-    counted: dict[str, Counter[int]] = {table: Counter() for table in on_disk.IN_BATCHES}
-    for table in on_disk.IN_BATCHES:
-        numbers = sorted(on_disk.batches(root / table))
-        names = dict(zip(numbers, _joined(numbers, state), strict=True))
-        for number in numbers:
-            rows = on_disk.count_rows(on_disk.batch_folder(root, table, number))
-            counted[table][names[number]] += rows
-    in_silver = _silver_rows(root, state)
-    wrong = {number for table in counted.values() for number in table} - state.numbers()
-    for row in state.batches.to_pylist():
-        number = row["batch"]
-        found = {table: counted[table][number] for table in on_disk.IN_BATCHES}
-        if found | {"silver": in_silver[number]} != {name: row[name] for name in TABLES}:
-            wrong.add(number)
-    return wrong
-
-
-def _joined(numbers: list[int], state: State) -> list[int]:
-    """Return numbers of batches, those of joined ones as the first of them."""
-    found: list[int] = renumbered(
-        pa.chunked_array([pa.array(numbers, pa.int64())]), state.batches
-    ).to_pylist()
-    return found
-
-
-def _silver_rows(root: Path, state: State) -> Counter[int]:
-    try:
-        return silver_rows(root, state)
-    except (OSError, pa.ArrowInvalid) as error:
-        raise PipelineError(f"{root / 'silver'} cannot be read: {error}") from error
-
-
-def silver_rows(root: Path, state: State) -> Counter[int]:
-    """Return silver's messages by batch, those of joined batches under the first."""
-    rows: Counter[int] = Counter()
-    for part in delta.scan(root / "silver", ["batch", "part"]):
-        batches = part["batch"]
-        if "part" in part.schema.names:
-            batches = batches.filter(is_first(part["part"]))
-        names = renumbered(pa.chunked_array([batches]), state.batches)
-        for each in pc.value_counts(names).to_pylist():
-            rows[each["values"]] += each["counts"]
-    return rows
+    counted = {table: on_disk.rows_by_batch(root / table) for table in on_disk.COUNTED}
+    committed = {row["batch"]: row for row in state.batches.to_pylist()}
+    none = dict.fromkeys(on_disk.COUNTED, 0)
+    return {
+        batch
+        for batch in committed.keys() | {number for rows in counted.values() for number in rows}
+        if any(rows[batch] != committed.get(batch, none)[table] for table, rows in counted.items())
+    }

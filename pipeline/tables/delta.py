@@ -32,7 +32,6 @@ STATISTICS = (
 """The columns whose lowest and highest value of a file stand in the log."""
 _SEQ = ("seq", "first", "last")
 WRITER = "tidegate"
-_PREFIX = "batch"
 SCANNED = 1_000_000
 """Rows that a scan has in memory."""
 EMPTY_LOG = 1
@@ -50,19 +49,21 @@ def exists(root: Path) -> bool:
     return any((root / "_delta_log").glob("*.json"))
 
 
-def create(root: Path, columns: Columns) -> None:
+def create(root: Path, columns: Columns) -> int:
     """Make the table unless it is there; a column that it does not have yet is added.
 
-    Raises PipelineError for a table of an earlier version, which had a folder for each date.
+    Returns the highest number of a batch that `commit` noted, 0 if it noted none. Raises
+    PipelineError for a table of an earlier version, which had a folder for each date.
     """
     schema = Schema.from_arrow(arrow_schema(columns))
     if not exists(root):
         DeltaTable.create(root.as_uri(), schema)
-        return
+        return 0
     table = DeltaTable(root.as_uri())
     if table.metadata().partition_columns:
         raise PipelineError(f"{root} is of an earlier version: move {root.parent} away")
     add_columns(table, schema)
+    return table.transaction_version(WRITER) or 0
 
 
 def add_columns(table: DeltaTable, schema: Schema) -> None:
@@ -79,32 +80,18 @@ def has_rows(root: Path) -> bool:
     return log.is_dir() and sum(1 for _ in log.iterdir()) > EMPTY_LOG
 
 
-def remove_rows(root: Path, first: int, last: int) -> None:
-    """Take the rows of batches out, their files too, and files that no commit shows."""
-    listed = [each for each in files(root) if each["num_records"]]
-    shown = {each["path"] for each in listed}
-    for file in root.rglob(f"{_PREFIX}-*.parquet"):
-        if (
-            first <= int(file.name.split("-")[1]) <= last
-            and quote(file.relative_to(root).as_posix(), safe="/=") not in shown
-        ):
-            file.unlink()
-    table = DeltaTable(root.as_uri())
-    if any(each.get("max.batch") is None or each["max.batch"] >= first for each in listed):
-        table.delete(f"batch BETWEEN {first} AND {last}")
-        table.vacuum(retention_hours=0, dry_run=False, enforce_retention_duration=False)
-
-
 def prefix(batch: int) -> str:
-    """Return how the names of a batch's files begin."""
-    return f"{_PREFIX}-{batch:010d}"
+    """Return how the names of a batch's files begin; those of one made again have other names."""
+    return f"batch-{batch:010d}-{secrets.token_hex(4)}"
 
 
-def append(root: Path, columns: Columns, rows: Sequence[Mapping[str, object]]) -> None:
-    """Add a few rows."""
+def append(
+    root: Path, columns: Columns, rows: Sequence[Mapping[str, object]], batch: int = 0
+) -> None:
+    """Add a few rows; `batch` is noted in the log."""
     if rows:
         table = pa.Table.from_pylist(list(rows), schema=arrow_schema(columns))
-        commit(root, [_write(root, table)])
+        commit(root, [_write(root, table)], batch=batch)
 
 
 def overwrite(root: Path, rows: pa.Table) -> None:
@@ -196,16 +183,34 @@ def replace(root: Path, staged: Path, prefix: str, name: str, values: Collection
     """
     near = within(files(root), name, values)
     staged.mkdir(parents=True, exist_ok=True)
-    gone = []
+    gone = [each for each in near if _only(each, name, values)]  # it may be unreadable
     schema = pa.schema(DeltaTable(root.as_uri()).schema().to_arrow())
     wanted = _distinct(values, schema.field(name).type)
-    for number, each in enumerate(near):
+    for number, each in enumerate(each for each in near if each not in gone):
         with pq.ParquetFile(root / unquote(each["path"])) as file:
             found = file.read([name])[name].cast(wanted.type)
             if pc.any(pc.is_in(found, value_set=wanted)).as_py():
                 _write_rest(file, staged / f"rest-{number:05d}.parquet", schema, name, wanted)
                 gone.append(each)
-    commit(root, adopt(staged, root, prefix), removals(gone))
+    added = adopt(staged, root, prefix)
+    if added or gone:
+        commit(root, added, removals(gone))
+
+
+def remove(root: Path, name: str, values: Collection[Any]) -> None:
+    """Take the rows with these values of the column `name` out, in one step."""
+    if within(files(root), name, values):
+        staged = stage(root.parent)
+        replace(root, staged, f"rest-{staged.name.rpartition('-')[2]}", name, values)
+        staged.rmdir()
+
+
+def _only(file: Mapping[str, Any], name: str, values: Collection[Any]) -> bool:
+    """Say whether all rows of a file must have these values, by its statistics."""
+    lowest, highest = file[f"min.{name}"], file[f"max.{name}"]
+    if isinstance(lowest, int):
+        return all(value in values for value in range(lowest, highest + 1))
+    return False  # it may have rows without a value
 
 
 def _write_rest(
@@ -278,7 +283,6 @@ def change(
         [*remove, *add],
         mode="append",
         schema=table.schema(),
-        partition_by=table.metadata().partition_columns,
         commit_properties=properties,
     )
 
@@ -311,9 +315,7 @@ def may_hold(file: Mapping[str, Any], islands: pa.Table) -> bool:
     return mask is None or bool(pc.any(mask).as_py())
 
 
-def removals(
-    found: Iterable[Mapping[str, Any]], partition: str | None = None
-) -> list[RemoveAction]:
+def removals(found: Iterable[Mapping[str, Any]]) -> list[RemoveAction]:
     """Return what hides these files, of `files`."""
     now = int(datetime.now(UTC).timestamp() * 1000)
     return [
@@ -321,31 +323,20 @@ def removals(
             path=quote(each["path"], safe="/=%"),
             deletion_timestamp=now,
             data_change=True,
-            partition_values=_values(each, partition),
+            partition_values={},
             size=each["size_bytes"],
         )
         for each in found
     ]
 
 
-def _values(each: Mapping[str, Any], partition: str | None) -> dict[str, str | None]:
-    if partition is None:
-        return {}
-    value = each.get(f"partition.{partition}")
-    return {partition: None if value is None else str(value)}
-
-
 def addition(file: Path, root: Path) -> AddAction:
     """Return what shows a file that lies in the table's folder."""
-    partition: dict[str, str | None] = {}
-    for part in file.parent.relative_to(root).parts:
-        name, _, value = unquote(part).partition("=")
-        partition[name] = value
     state = file.stat()
     return AddAction(
         path=quote(file.relative_to(root).as_posix(), safe="/="),
         size=state.st_size,
-        partition_values=partition,
+        partition_values={},
         modification_time=state.st_mtime_ns // 1_000_000,
         data_change=True,
         stats=json.dumps(_statistics(file)),

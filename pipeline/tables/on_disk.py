@@ -1,11 +1,7 @@
-"""The tables on disk, and what their files say.
+"""The tables, all of them Delta, and what their files say of batches."""
 
-Bronze and quarantine are Parquet in `<tables>/<table>/batch=<number>/`; the others are Delta.
-"""
-
-import os
-import shutil
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 import pyarrow as pa
@@ -15,6 +11,7 @@ import pyarrow.parquet as pq
 from pipeline.errors import PipelineError
 from pipeline.tables import delta, islands
 from pipeline.tables.columns import (
+    BATCH,
     BOARDS,
     BRONZE,
     CLOCKS,
@@ -26,13 +23,12 @@ from pipeline.tables.columns import (
     STREAMS,
     Columns,
     arrow_schema,
+    is_first,
 )
-from pipeline.tables.staging import discard, put_in_place, stage
 
-IN_BATCHES: dict[str, Columns] = {"bronze": BRONZE, "quarantine": QUARANTINE}
-"""In the order in which a batch is put in place."""
-
-IN_DELTA: dict[str, Columns] = {
+TABLES: dict[str, Columns] = {
+    "bronze": (*BRONZE, BATCH),
+    "quarantine": (*QUARANTINE, BATCH),
     "silver": SILVER,
     "ledger": LEDGER,
     "clocks": CLOCKS,
@@ -41,59 +37,32 @@ IN_DELTA: dict[str, Columns] = {
     "boards": BOARDS,
 }
 
+COUNTED = ("bronze", "quarantine", "silver")
+"""Tables whose rows commits count, in the order in which a batch writes to them."""
+
+OF_BATCHES = (*COUNTED, "ledger", "clocks")
+"""Tables that a batch adds rows to."""
+
 DAMAGED = -1
-"""The rows of a batch with an unreadable file; no commit has this number."""
+"""The rows of a batch that an unreadable file may have; no commit has this number."""
 
 
-def create(root: Path) -> None:
+def create(root: Path) -> int:
     """Give each table its columns, so that it can be read before it has a row.
 
-    A column of a later version of this program is added to tables that lack it.
+    A column of a later version of this program is added to tables that lack it. Returns the highest
+    number of a batch that any of them ever got rows of.
     """
-    if (root / "silver").is_dir() and not delta.exists(root / "silver"):
-        if any((root / "silver").glob("batch=*")):
-            raise PipelineError(f"{root / 'silver'} is of an earlier version: move {root} away")
-        shutil.rmtree(root / "silver")
-    for table, columns in IN_BATCHES.items():
-        _create_batch_0(root, table, arrow_schema(columns))
-    for table, columns in IN_DELTA.items():
-        delta.create(root / table, columns)
+    for table in ("bronze", "quarantine", "silver"):
+        if any((root / table).glob("batch=*")):
+            raise PipelineError(f"{root / table} is of an earlier version: move {root} away")
+    return max(delta.create(root / table, columns) for table, columns in TABLES.items())
 
 
-def _create_batch_0(root: Path, table: str, schema: pa.Schema) -> None:
-    """Put a batch without rows in place, from which readers take the table's columns."""
-    folder = batch_folder(root, table, 0)
-    if folder.exists():
-        if pq.read_schema(folder / "empty.parquet").equals(schema):
-            return
-        discard(root, [folder])
-    staging = stage(root)
-    (staging / "batch").mkdir()
-    pq.write_table(schema.empty_table(), staging / "batch" / "empty.parquet")
-    put_in_place(staging / "batch", folder)
-    shutil.rmtree(staging)
-
-
-def batch_folder(root: Path, table: str, batch: int) -> Path:
-    """Return where the rows of a batch lie in bronze or quarantine."""
-    return root / table / f"batch={batch}"
-
-
-def folders_of(root: Path, first: int, last: int) -> list[Path]:
-    """Return the folders in bronze and quarantine of batches that were joined."""
-    every = (batch_folder(root, t, n) for t in IN_BATCHES for n in range(first, last + 1))
-    return [folder for folder in every if folder.exists()]
-
-
-def remove_batch(root: Path, batch: int, last: int | None = None) -> None:
-    """Take the rows of a batch out of all tables, and the files that a kill left of it.
-
-    `last` is the last of the batches that were joined with it, if any were.
-    """
-    last = batch if last is None else last
-    discard(root, folders_of(root, batch, last))
-    for table in ("silver", "ledger", "clocks"):
-        delta.remove_rows(root / table, batch, last)
+def remove_batches(root: Path, batches: Collection[int]) -> None:
+    """Take the rows of batches out of all tables."""
+    for table in OF_BATCHES:
+        delta.remove(root / table, "batch", batches)
 
 
 def silver_islands(root: Path) -> pa.Table:
@@ -111,33 +80,47 @@ def with_ms(rows: pa.Table) -> pa.Table:
     return rows.drop_columns(["event_time"]).append_column("event_ms", ms)
 
 
-def batches(folder: Path) -> set[int]:
-    """Return the numbers of the batches but batch 0 that have a folder."""
-    if not folder.is_dir():
-        return set()
-    with os.scandir(folder) as entries:
-        numbers = [entry.name[6:] for entry in entries if entry.name.startswith("batch=")]
-    return {int(number) for number in numbers if number.isdecimal()} - {0}
+def rows_by_batch(folder: Path) -> Counter[int]:
+    """Return the rows of a table by batch, a message once; DAMAGED where a file is unreadable."""
+    rows: Counter[int] = Counter()
+    unreadable: set[int] = set()
+    for each in delta.files(folder):
+        try:
+            for part in delta.parts(folder, each, ["batch", "part"]):
+                batches = part["batch"]
+                if "part" in part.schema.names:
+                    batches = batches.filter(is_first(part["part"]))
+                for found in pc.value_counts(batches).to_pylist():
+                    rows[found["values"]] += found["counts"]
+        except (OSError, pa.ArrowInvalid):
+            unreadable.update(range(each["min.batch"], each["max.batch"] + 1))
+    rows.update(dict.fromkeys(unreadable, 0))
+    return Counter({batch: DAMAGED if batch in unreadable else rows[batch] for batch in rows})
+
+
+def landing_files(root: Path, batches: Collection[int]) -> dict[int, set[str]]:
+    """Return the landing files that rows of batches came from, as far as they are readable.
+
+    A batch without such rows in any table is not among them.
+    """
+    found: dict[int, set[str]] = {}
+    for table in OF_BATCHES:
+        for each in delta.within(delta.files(root / table), "batch", batches):
+            try:
+                parts = list(delta.parts(root / table, each, ["batch", "landing_file"]))
+            except (OSError, pa.ArrowInvalid):
+                continue
+            for part in parts:
+                pairs = pa.Table.from_batches([part]).group_by(["batch", "landing_file"])
+                for row in pairs.aggregate([]).to_pylist():
+                    if row["batch"] in batches:
+                        found.setdefault(row["batch"], set()).add(row["landing_file"])
+    return {batch: names - {None} for batch, names in found.items()}
 
 
 def count_rows(folder: Path) -> int:
-    """Return the rows below a folder, 0 if there is none, DAMAGED if a file cannot be read."""
-    try:
-        return sum(pq.read_metadata(file).num_rows for file in parquet_files(folder))
-    except (pa.ArrowInvalid, OSError):
-        return DAMAGED
-
-
-def landing_files(root: Path, batch: int) -> set[str]:
-    """Return the landing files that the rows of a batch came from, as far as they are readable."""
-    found: set[str] = set()
-    for table in IN_BATCHES:
-        try:
-            rows = read_columns(batch_folder(root, table, batch), BRONZE, ["landing_file"])
-        except pa.ArrowInvalid:
-            continue
-        found.update(pc.unique(rows["landing_file"]).to_pylist())
-    return found - {None}
+    """Return the rows of the Parquet files below a folder, 0 if there is none."""
+    return sum(pq.read_metadata(file).num_rows for file in parquet_files(folder))
 
 
 def read_columns(folder: Path, columns: Columns, wanted: list[str]) -> pa.Table:
@@ -153,8 +136,8 @@ def read_columns(folder: Path, columns: Columns, wanted: list[str]) -> pa.Table:
 def write_rows(folder: Path, table: str, rows: list[dict[str, object]]) -> None:
     """Add a few rows to a staged folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    found = pa.Table.from_pylist(rows, schema=arrow_schema(IN_BATCHES[table]))
-    pq.write_table(found, folder / "told.parquet", compression="zstd")
+    found = pa.Table.from_pylist(rows, schema=arrow_schema(TABLES[table]))
+    pq.write_table(found, folder / "faults.parquet", compression="zstd")
 
 
 def parquet_files(folder: Path) -> Iterable[Path]:

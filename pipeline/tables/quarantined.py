@@ -3,15 +3,11 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime
-from pathlib import Path
 from typing import NamedTuple
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from pipeline.tables import on_disk
-from pipeline.tables.columns import QUARANTINE
-from pipeline.tables.state import QUARANTINED, Mark, State
+from pipeline.tables.state import Mark
 
 COLUMNS = ["gateway_id", "received", "reason", "landing_file"]
 """What is read of the quarantine for it."""
@@ -45,37 +41,6 @@ def counted(rows: Iterable[Quarantined]) -> tuple[tuple[str | None, str | None, 
     for gateway, day, reason in rows:
         found[gateway, None if day is None else day.isoformat(), reason] += 1
     return tuple((*key, count) for key, count in found.items())
-
-
-def counts(root: Path, known: State) -> pa.Table:
-    """Return QUARANTINED, without the batch, of all that the quarantine holds.
-
-    The state has it; only rows of batches of which it has not the counts are read.
-    """
-    table = known.quarantined
-    summed = table.group_by("batch").aggregate([("count", "sum")]).to_pylist()
-    there = {row["batch"]: row["count_sum"] for row in summed}
-    batches = zip(
-        *(known.batches[name].to_pylist() for name in ("batch", "quarantine")), strict=True
-    )
-    unknown = [batch for batch, rows in batches if rows and there.get(batch) != rows]
-    parts = [
-        table.filter(pc.invert(pc.is_in(table["batch"], value_set=pa.array(unknown, pa.int64()))))
-    ]
-    for batch in unknown:
-        rows = on_disk.read_columns(
-            on_disk.batch_folder(root, "quarantine", batch), QUARANTINE, COLUMNS
-        )
-        found = counted(quarantined(rows, _marks_of(rows, known)))
-        of_batch = [dict(zip(QUARANTINED.names, (batch, *row), strict=True)) for row in found]
-        parts.append(pa.Table.from_pylist(of_batch, schema=QUARANTINED))
-    return pa.concat_tables(parts).drop_columns(["batch"])
-
-
-def _marks_of(rows: pa.Table, known: State) -> Mapping[str, Mark]:
-    """Return the marks of the landing files that give rows of COLUMNS their day."""
-    undated = rows.filter(pc.is_null(rows["received"]))["landing_file"].drop_null()
-    return known.marks(set(undated.to_pylist()))
 
 
 def _folder(name: str) -> str | None:

@@ -7,7 +7,6 @@ a moment, but only in its own staging folder.
 import os
 import secrets
 import shutil
-from collections.abc import Iterable
 from pathlib import Path
 
 _PREFIX = "_staging-"  # Spark and other readers of Parquet folders ignore a leading underscore
@@ -32,16 +31,6 @@ def put_in_place(staged: Path, folder: Path) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
     staged.rename(folder)
     sync(folder.parent)
-
-
-def discard(root: Path, folders: Iterable[Path]) -> None:
-    """Remove folders of the tables; a kill on the way leaves each of them whole or gone."""
-    staging = stage(root)
-    for number, folder in enumerate(folders):
-        if folder.exists():
-            folder.rename(staging / str(number))
-            sync(folder.parent)
-    shutil.rmtree(staging)
 
 
 def sync_all(folder: Path) -> None:

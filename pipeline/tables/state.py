@@ -15,7 +15,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -31,8 +30,7 @@ SNAPSHOT_EVERY = 64
 """Commits after which a run folds them into a snapshot."""
 
 TABLES = ("bronze", "quarantine", "silver")
-BATCHES = pa.schema([(name, pa.int64()) for name in ("batch", "last", *TABLES)])
-"""Batches that were joined are one row, from `batch` to `last`."""
+BATCHES = pa.schema([(name, pa.int64()) for name in ("batch", *TABLES)])
 FILES = pa.schema(
     [("name", pa.string()), ("size", pa.int64()), ("mtime", pa.int64()), ("batch", pa.int64())]
 )
@@ -149,10 +147,7 @@ class State:
 
     @property
     def quarantined(self) -> pa.Table:
-        """Return QUARANTINED of the batches that count; of joined ones the first stands for all.
-
-        Batches of an earlier version of this program are not in it.
-        """
+        """Return QUARANTINED of the batches that count."""
         rows = [
             dict(zip(QUARANTINED.names, (commit.batch, *counted), strict=True))
             for commit in self.loose
@@ -162,12 +157,7 @@ class State:
         if not table.num_rows:
             return table
         known = self.batches.filter(pc.greater(self.batches["quarantine"], 0))
-        batch = pa.chunked_array([renumbered(table["batch"], known)])
-        table = table.set_column(0, "batch", batch)
-        table = table.filter(pc.is_in(batch, value_set=known["batch"]))
-        summed = table.group_by(QUARANTINED.names[:-1], use_threads=False)
-        counted = summed.aggregate([("count", "sum")])
-        return counted.rename_columns(QUARANTINED.names).cast(QUARANTINED)
+        return table.filter(pc.is_in(table["batch"], value_set=known["batch"]))
 
     @property
     def islands(self) -> pa.Table:
@@ -182,7 +172,7 @@ class State:
         return pc.sum(self.batches[table]).as_py() or 0
 
     def numbers(self) -> set[int]:
-        """Return the batches that count; of joined ones the first."""
+        """Return the batches that count."""
         return set(self.batches["batch"].to_pylist())
 
     def numbers_with(self, table: str) -> set[int]:
@@ -191,11 +181,6 @@ class State:
             self.batches["batch"].to_pylist(), self.batches[table].to_pylist(), strict=True
         )
         return {batch for batch, rows in counted if rows}
-
-    def last_of(self, batch: int) -> int | None:
-        """Return the last of the batches that were joined with this one, None if none counts."""
-        around = (pc.field("batch") <= batch) & (pc.field("last") >= batch)
-        return max(self.batches.filter(around)["last"].to_pylist(), default=None)
 
     def new(self, files: Mapping[str, Mark]) -> dict[str, Mark]:
         """Return those of the files that no batch read as they are now."""
@@ -229,7 +214,7 @@ class State:
             self.last = max(self.last, commit.batch)
             self.reasons.update(commit.reasons)
         rows: list[dict[str, object]]
-        rows = [{"batch": each.batch, "last": each.batch, **each.rows} for each in commits]
+        rows = [{"batch": each.batch, **each.rows} for each in commits]
         self.batches = _append(self.batches, rows)
         self.loose += commits
         if self._islands is not None:
@@ -239,17 +224,6 @@ class State:
         found = [island for commit in commits for island in commit.islands]
         if found:
             self._islands = islands.with_new(self.islands, islands.table_of(found))
-
-
-def renumbered(numbers: pa.ChunkedArray, batches: pa.Table) -> pa.Array:
-    """Return numbers of batches; what is between a row's `batch` and `last` becomes `batch`."""
-    batches = batches.sort_by("batch")
-    asked, first, last = (c.to_numpy() for c in (numbers, batches["batch"], batches["last"]))
-    if not len(first):
-        return numbers.combine_chunks()
-    place = np.maximum(np.searchsorted(first, asked, side="right") - 1, 0)
-    inside = (first[place] <= asked) & (asked <= last[place])
-    return pa.array(np.where(inside, first[place], asked), pa.int64())
 
 
 def load(folder: Path) -> State:
@@ -269,7 +243,8 @@ def load(folder: Path) -> State:
             continue
         if _newest(folder) == newest:
             break
-    state.add(*(commit for commit in loose if state.last_of(commit.batch) is None))
+    known = state.numbers()
+    state.add(*(commit for commit in loose if commit.batch not in known))
     return state
 
 
@@ -406,7 +381,7 @@ def _read_snapshot(folder: Path, newest: int) -> State:
         state = State(
             last=header["last"],
             trimmed=header["trimmed"],
-            batches=_with_last(_read_table(body / "batches.parquet")),
+            batches=_read_table(body / "batches.parquet").select(BATCHES.names),
             reasons=Counter(header["reasons"]),
         )
         state.stored_files, state.stored_islands, state.stored_quarantined = _stored(body)
@@ -424,13 +399,6 @@ def _read_snapshot(folder: Path, newest: int) -> State:
 def _read_table(file: Path) -> pa.Table:
     with pq.ParquetFile(file) as opened:  # `read_table` would bring pandas into memory
         return opened.read(use_threads=False)  # which cost more than small files
-
-
-def _with_last(batches: pa.Table) -> pa.Table:
-    """Return the batches of an earlier version of this program, which joined none, as of now."""
-    if "last" in batches.schema.names:
-        return batches
-    return batches.append_column("last", batches["batch"]).select(BATCHES.names)
 
 
 def _read(path: Path) -> Commit | None:

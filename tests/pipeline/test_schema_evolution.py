@@ -6,14 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import duckdb
-import pandas as pd
-import pyarrow.dataset as ds
-import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from pipeline.tables.columns import BRONZE, SILVER, names
-from pipeline.tables.on_disk import parquet_files
 from tests.support.disk.landing_files import put_records, reading, record
 
 if TYPE_CHECKING:
@@ -34,12 +30,11 @@ pytestmark = pytest.mark.spark
 
 def take_columns_out(tables: Path) -> None:
     """Leave the tables as the earlier version would have written them."""
-    for file in parquet_files(tables / "bronze"):
-        pq.write_table(pq.read_table(file, partitioning=None).drop_columns(ADDED["bronze"]), file)
-    silver = tables / "silver"
-    rows = DeltaTable(silver.as_uri()).to_pyarrow_table().drop_columns(ADDED["silver"])
-    shutil.rmtree(silver)
-    write_deltalake(silver.as_uri(), rows)
+    for table, added in ADDED.items():
+        root = tables / table
+        rows = DeltaTable(root.as_uri()).to_pyarrow_table().drop_columns(added)
+        shutil.rmtree(root)
+        write_deltalake(root.as_uri(), rows)
 
 
 @pytest.mark.uncovered
@@ -54,20 +49,16 @@ def test_columns_of_a_later_version_are_null_in_older_rows(
     put_records(tmp_path / "landing", [record(2, resent=True), new], first=2)
     assert run(tmp_path, verify=True).silver == 3
 
-    silver = [
-        file.removeprefix("file://") for file in DeltaTable(str(tables / "silver")).file_uris()
-    ]
-    bronze = str(tables / "bronze")
+    both = [DeltaTable(str(tables / table)) for table in ("bronze", "silver")]
+    files = [[uri.removeprefix("file://") for uri in table.file_uris()] for table in both]
     merged = spark.read.option("mergeSchema", "true")
     by_name = "union_by_name = true"
     readers = {
-        "pyarrow": (ds.dataset(bronze, partitioning="hive").to_table().to_pandas(),
-                    DeltaTable(str(tables / "silver")).to_pyarrow_table().to_pandas()),
-        "pandas": (pd.read_parquet(bronze), DeltaTable(str(tables / "silver")).to_pandas()),
-        "spark": (merged.parquet(bronze).toPandas(), merged.parquet(*silver).toPandas()),
-        "duckdb": (duckdb.execute(f"FROM read_parquet('{bronze}/*/*.parquet', {by_name})").df(),
-                   duckdb.execute(f"FROM read_parquet({silver}, {by_name})").df()),
-    }  # fmt: skip
+        "pyarrow": [table.to_pyarrow_table().to_pandas() for table in both],
+        "pandas": [table.to_pandas() for table in both],
+        "spark": [merged.parquet(*each).toPandas() for each in files],
+        "duckdb": [duckdb.execute(f"FROM read_parquet({each}, {by_name})").df() for each in files],
+    }
     for reader, (found, typed) in readers.items():
         assert set(names(BRONZE)) <= set(found.columns), reader
         assert set(names(SILVER)) <= set(typed.columns), reader

@@ -1,11 +1,10 @@
-"""What any reader of Parquet folders finds in the pipeline's tables."""
+"""What any reader of Delta finds in the pipeline's tables."""
 
 import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import pyarrow.dataset as ds
 from deltalake import DeltaTable
 
 TABLES = ("bronze", "silver", "quarantine")
@@ -13,11 +12,7 @@ TABLES = ("bronze", "silver", "quarantine")
 
 def rows(data: Path, table: str) -> list[dict[str, object]]:
     """Return the rows of a table below a data folder, without the number of their batch."""
-    folder = data / "tables" / table
-    if (folder / "_delta_log").is_dir():
-        found = DeltaTable(folder.as_uri()).to_pyarrow_table()
-    else:
-        found = ds.dataset(folder, partitioning="hive").to_table()
+    found = DeltaTable((data / "tables" / table).as_uri()).to_pyarrow_table()
     listed: list[dict[str, object]] = found.drop_columns(["batch"]).to_pylist()
     return listed
 

@@ -30,7 +30,7 @@ from pipeline.tables import delta, on_disk
 from pipeline.tables.columns import SILVER, arrow_schema
 from pipeline.tables.lock import COPY, locked
 from pipeline.tables.object_store import LocalFile, ReplacedError, open_store, store_errors
-from pipeline.tables.staging import discard, put_in_place, stage
+from pipeline.tables.staging import stage
 from pipeline.tables.state import Commit, Mark, write_commit
 from tests.support.object_store import S3Server
 from tests.support.ports import free_port
@@ -92,11 +92,9 @@ def add(settings: Settings, batch: int, first_seq: int | None = None) -> None:
     first = 2 * batch if first_seq is None else first_seq
     seqs = (first, first + 1)
     rows: list[dict[str, object]] = [{"seq": seq, "received": batch} for seq in seqs]
-    for table in on_disk.IN_BATCHES:
-        staged = stage(root)
-        on_disk.write_rows(staged / table, table, rows)
-        put_in_place(staged / table, on_disk.batch_folder(root, table, batch))
-        staged.rmdir()
+    for table in ("bronze", "quarantine"):
+        delta.create(root / table, on_disk.TABLES[table])
+        delta.append(root / table, on_disk.TABLES[table], [row | {"batch": batch} for row in rows])
     staged = stage(root)
     for row, day in zip(rows, (date(2025, 11, 20 + batch), None), strict=True):
         dated = row | {"batch": batch, "event_date": day}
@@ -104,7 +102,7 @@ def add(settings: Settings, batch: int, first_seq: int | None = None) -> None:
         pq.write_table(table, staged / f"{row['seq']}.parquet")
     delta.commit(root / "silver", delta.adopt(staged, root / "silver", delta.prefix(batch)))
     shutil.rmtree(staged)
-    counts = dict.fromkeys((*on_disk.IN_BATCHES, "silver"), len(rows))
+    counts = dict.fromkeys(on_disk.COUNTED, len(rows))
     write_commit(settings.checkpoints, Commit(batch, {f"{batch}": Mark(1, 1)}, counts, {}, (), ()))
 
 
@@ -180,8 +178,8 @@ def test_a_batch_that_is_made_again_under_its_names_is_followed(
 ) -> None:
     publish(settings, url)
     before = version(server, url, "bronze")
-    discard(settings.tables, on_disk.folders_of(settings.tables, 2, 2))
-    delta.remove_rows(settings.tables / "silver", 2, 2)
+    for table in SHOWN:
+        delta.remove(settings.tables / table, "batch", {2})
     add(settings, 2, first_seq=8)
     publish(settings, url)
     assert copied(server, url) == {table: [2, 3, 8, 9] for table in SHOWN}
@@ -196,10 +194,9 @@ def test_files_that_compaction_joins_and_vacuum_removes(
     before = version(server, url, "bronze")
     maintain.compact(settings)
     maintain.vacuum(settings, 0)
-    joined = next((settings.tables / "bronze").rglob("joined-1-2.parquet"))
     done = publish(settings, url)
     assert copied(server, url) == of_batches(2)
-    assert done.files == 3, f"{joined.name}, its like of quarantine, and silver's"
+    assert done.files == 3, "one of each table"
     assert numbers(copy(server, url, "bronze", before)) == [2, 3, 4, 5]
     held = server.objects(url)
     assert main(["publish", "--to", url, "--tables", str(settings.tables), "--vacuum", "1"]) == 0
@@ -247,7 +244,7 @@ def test_what_an_interrupted_upload_left_is_not_taken_for_the_file(
     settings: Settings, server: S3Server, url: str
 ) -> None:
     silver = next(t for t in module._listed(settings.tables) if t.name == "silver")
-    key = next(key for key in silver.files if key.startswith(delta.prefix(1)))
+    key = next(key for key in silver.files if key.startswith("batch-0000000001-"))
     with server.files.open_output_stream(f"{url.removeprefix('s3://')}/silver/{key}") as half:
         half.write(b"PAR1")
     publish(settings, url)
@@ -265,12 +262,23 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch, acts: Sequence[Callable[[], objec
     monkeypatch.setattr(module, "_bring_up", after_others)
 
 
+def file_of(settings: Settings, batch: int) -> Path:
+    """Return bronze's file of a batch."""
+    root = settings.tables / "bronze"
+    [file] = delta.within(delta.files(root), "batch", {batch})
+    return root / str(file["path"])
+
+
 def test_files_that_others_replace_are_listed_anew(
     settings: Settings, server: S3Server, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    file = settings.tables / "bronze" / "batch=1" / "told.parquet"
-    renamed = file.with_name("again.parquet")
-    acts = [lambda: os.utime(file, (1, 1)), lambda: file.rename(renamed)]
+    file = file_of(settings, 1)
+
+    def replaced() -> None:
+        maintain.compact(settings)
+        maintain.vacuum(settings, 0)
+
+    acts = [lambda: os.utime(file, (1, 1)), replaced]
     meanwhile(monkeypatch, acts)
     assert publish(settings, url).tables == 3
     assert copied(server, url) == of_batches(2)
@@ -278,7 +286,7 @@ def test_files_that_others_replace_are_listed_anew(
         open_store(url).put(LocalFile(file, 1, 1), "silver/x.parquet")
 
     add(settings, 3)
-    new = settings.tables / "bronze" / "batch=3" / "told.parquet"
+    new = file_of(settings, 3)
     meanwhile(monkeypatch, [partial(os.utime, new, (n, n)) for n in range(TRIES)])
     with pytest.raises(JobError, match="replaced again and again"):
         publish(settings, url)

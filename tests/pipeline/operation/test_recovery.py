@@ -47,8 +47,10 @@ KILLS = [
     ("pipeline.batches.run_batch.write_landing", 1, True),
     ("pipeline.batches.run_batch.write_folder", 1, True),
     ("pipeline.batches.run_batch.write_folder", 2, True),
-    ("pipeline.tables.staging.put_in_place", 1, True),
-    ("pipeline.tables.staging.put_in_place", 2, True),
+    ("pipeline.tables.delta.adopt", 1, True),
+    ("pipeline.tables.delta.commit", 1, True),
+    ("pipeline.tables.delta.commit", 2, True),
+    ("pipeline.tables.delta.commit", 3, True),
     ("pipeline.batches.run_batch.write_commit", 1, False),
     ("pipeline.batches.run_batch.write_commit", 1, True),
 ]
@@ -105,7 +107,7 @@ def delete_checkpoints(data: Path) -> None:
 
 
 def cut_a_file(data: Path) -> None:
-    part = next((data / "tables" / "bronze" / "batch=1").glob("*.parquet"))
+    part = next((data / "tables" / "bronze").glob("*.parquet"))
     part.write_bytes(part.read_bytes()[:100])
 
 

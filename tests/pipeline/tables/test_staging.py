@@ -34,11 +34,3 @@ def test_staging_folders_are_new_hidden_and_cleared(tmp_path: Path) -> None:
     (tmp_path / "table").mkdir()
     staging.clear(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["table"]
-
-
-def test_discarded_folders_are_gone_and_missing_ones_do_not_matter(tmp_path: Path) -> None:
-    fill(tmp_path / "a" / "batch=1")
-    fill(tmp_path / "a" / "batch=2")
-    staging.discard(tmp_path, [tmp_path / "a" / "batch=1", tmp_path / "b" / "batch=1"])
-    assert sorted(path.name for path in tmp_path.rglob("*=*")) == ["batch=2"]
-    assert not list(tmp_path.glob("_*"))
