@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pipeline.errors import PipelineError
+from pipeline.place import Place, place_of
 
 LANDING = Path("var/landing")
 TABLES = Path("var/tables")
@@ -38,9 +39,9 @@ class BatchSize(NamedTuple):
 
 @dataclass(frozen=True)
 class Settings:
-    """Absolute folders and a Spark master."""
+    """Where landing files and tables are, and a Spark master."""
 
-    landing: Path
+    landing: Place
     tables: Path
     checkpoints: Path
     """`checkpoints/<name of the tables' folder>` beside that folder."""
@@ -70,7 +71,7 @@ class Settings:
 
 
 def make_settings(
-    landing: Path = LANDING,
+    landing: Place | Path = LANDING,
     tables: Path = TABLES,
     master: str | None = None,
     batch: BatchSize | None = None,
@@ -81,18 +82,17 @@ def make_settings(
 
     Raises PipelineError for a folder that is a URL, or a size below 1.
     """
-    for name, folder in (("landing", landing), ("tables", tables)):
-        if _URL.match(str(folder)):
-            raise PipelineError(
-                f"{name} folder {folder} is a URL: name a folder of a local or mounted file system"
-            )
+    if _URL.match(str(tables)):
+        raise PipelineError(
+            f"tables folder {tables} is a URL: name a folder of a local or mounted file system"
+        )
     batch = batch or BatchSize()
     for name, size in batch._asdict().items():
         if size < 1:
             raise PipelineError(f"{size} {name} in a batch are less than 1")
     tables = tables.resolve()
     return Settings(
-        landing=landing.absolute(),
+        landing=landing if isinstance(landing, Place) else place_of(landing),
         tables=tables,
         checkpoints=tables.parent / "checkpoints" / tables.name,
         master=master or os.environ.get(MASTER_VARIABLE) or MASTER,

@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 from pipeline.batches.silver import decoded
 from pipeline.landing.landing_file import Row, read_landing_file
 from pipeline.landing.landing_parquet import read_landing_parquet
+from pipeline.place import Place
 from pipeline.records.declarations import FleetMapping
 from pipeline.records.payloads import Payloads
 from pipeline.tables import cycles
@@ -28,7 +29,7 @@ PARQUET = ".parquet"
 
 def write_landing(
     spark: SparkSession,
-    landing: Path,
+    landing: Place,
     files: Sequence[str],
     batch: int,
     staged: Path,
@@ -37,9 +38,9 @@ def write_landing(
     """Write the rows of a batch's files (paths below `landing`) as Parquet below `staged`.
 
     `bronze` gets the records and `decoded` what silver needs of them; `quarantine` gets the
-    rest. A task opens and writes files itself, so all workers must see both folders at one path.
+    rest. A task opens and writes files itself, so all workers must see both at one path.
     """
-    source, target = str(landing), str(staged)
+    target = str(staged)
 
     def write(number: int, listed: Iterable[str]) -> Iterable[int]:
         cycles.look_rarely()
@@ -47,7 +48,7 @@ def write_landing(
         assert task is not None  # noqa: S101 - this runs in a task
         payloads = Payloads(mappings)
         with TaskFiles(Path(target), number, task.taskAttemptId()) as out:
-            for rows in landing_batches(Path(source), list(listed)):
+            for rows in landing_batches(landing, list(listed)):
                 _write(rows, out, payloads, batch)
         return ()
 
@@ -56,13 +57,13 @@ def write_landing(
     context.parallelize(files, context.defaultParallelism).mapPartitionsWithIndex(write).collect()
 
 
-def landing_batches(landing: Path, files: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def landing_batches(landing: Place, files: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """Yield the rows of landing files, with the quarantine's columns; no reason for a record."""
     lines = [name for name in files if not name.endswith(PARQUET)]
     yield from record_batches(rows_of(landing, lines), arrow_schema(QUARANTINE))
     for name in files:
         if name.endswith(PARQUET):
-            yield from read_landing_parquet(landing / name, name)
+            yield from read_landing_parquet(landing, name)
 
 
 def _write(rows: pa.RecordBatch, out: TaskFiles, payloads: Payloads, batch: int) -> None:
@@ -80,8 +81,8 @@ def _of_batch(rows: pa.RecordBatch, batch: int) -> pa.RecordBatch:
     return rows.append_column(BATCH[0], pa.repeat(pa.scalar(batch), rows.num_rows))
 
 
-def rows_of(landing: Path, names: Iterable[str]) -> Iterator[Row]:
+def rows_of(landing: Place, names: Iterable[str]) -> Iterator[Row]:
     """Yield the rows of these landing files of lines."""
     for name in names:
-        with (landing / name).open("rb") as file:
+        with landing.open(name) as file:
             yield from read_landing_file(file, name)

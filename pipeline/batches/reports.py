@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 from pipeline.batches.plan import Batch
 from pipeline.clock.record import ClockError, read_clock
@@ -11,6 +10,7 @@ from pipeline.landing.landing_file import RAW_BYTES_MAX
 from pipeline.landing.lines import Line, read_lines
 from pipeline.landing.listing import kind
 from pipeline.ledger.entry import Entry, EntryError, read_entry
+from pipeline.place import Place
 from pipeline.records import reasons
 from pipeline.settings import Settings
 from pipeline.tables import delta
@@ -38,7 +38,7 @@ def store_reports(settings: Settings, batch: Batch) -> Noted:
     faults: list[Row] = []
     for name in batch.files:
         told = kind(name)
-        for line in _lines(settings.landing / name) if told != "records" else ():
+        for line in _lines(settings.landing, name) if told != "records" else ():
             where: Row = {"gateway_id": name.partition("/")[0], "landing_file": name}
             where |= {"line": line.number}
             try:
@@ -60,8 +60,8 @@ def store_reports(settings: Settings, batch: Batch) -> Noted:
     )
 
 
-def _lines(path: Path) -> Iterator[Line]:
-    with path.open("rb") as file:
+def _lines(landing: Place, name: str) -> Iterator[Line]:
+    with landing.open(name) as file:
         yield from (line for line in read_lines(file) if line.content.strip())
 
 

@@ -4,7 +4,6 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
@@ -18,6 +17,7 @@ from pipeline.collect.broker import Broker
 from pipeline.collect.landing_writer import LandingWriter
 from pipeline.collect.message import Landed, read_message
 from pipeline.errors import PipelineError, reason
+from pipeline.place import Place
 from pipeline.printable import printable
 
 RECEIVE_MAXIMUM = 20_000
@@ -56,7 +56,7 @@ class CollectSettings:
     """Where messages come from, where they land, and when a file is closed."""
 
     broker: Broker
-    landing: Path
+    landing: Place
     name: str = "collector"
     group: str = "tidegate"
     rows: int = 10_000

@@ -49,7 +49,7 @@ def run_collect(options: argparse.Namespace) -> int:
         signal.signal(number, lambda *_: stopped.set())
     settings = CollectSettings(
         broker=broker,
-        landing=options.landing.absolute(),
+        landing=options.landing,
         name=options.name,
         group=options.group,
         rows=options.rows,

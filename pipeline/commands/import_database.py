@@ -34,7 +34,7 @@ def run_import(options: argparse.Namespace) -> int:
     if _GATEWAY.fullmatch(options.gateway) is None:
         raise PipelineError(f"gateway {options.gateway!r} is not 1 to 64 letters, digits, _ or -")
     first, last = ids(options.database, options.table)
-    writer = LandingWriter(options.landing.absolute(), "import")
+    writer = LandingWriter(options.landing, "import")
     count = 0
     for rows in records(options.database, options.table, options.gateway, first, last):
         with writing(options.landing):

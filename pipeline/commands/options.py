@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipeline.errors import PipelineError
+from pipeline.place import Place, place_of
 from pipeline.settings import (
     BATCH_BYTES,
     BATCH_FILES,
@@ -29,17 +30,26 @@ NO_CACHE = "none"
 
 def add_landing(parser: Any) -> None:
     """Add `--landing`."""
-    _add_folder(parser, "--landing", LANDING)
+    parser.add_argument(
+        "--landing",
+        type=_place,
+        default=place_of(LANDING),
+        metavar="DIR|URL",
+        help=f"default: {LANDING}",
+    )
+
+
+def _place(text: str) -> Place:
+    try:
+        return place_of(text)
+    except PipelineError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def add_tables(parser: Any) -> None:
     """Add `--tables`."""
-    _add_folder(parser, "--tables", TABLES)
-
-
-def _add_folder(parser: Any, name: str, default: Path) -> None:
     parser.add_argument(
-        name, type=Path, default=default, metavar="DIR", help="default: %(default)s"
+        "--tables", type=Path, default=TABLES, metavar="DIR", help="default: %(default)s"
     )
 
 

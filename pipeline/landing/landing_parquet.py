@@ -2,13 +2,13 @@
 
 from base64 import b64encode
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from pipeline.place import Place
 from pipeline.records import reasons
 from pipeline.records.record import EXACT_MAX, UINT32_MAX, read_fields
 from pipeline.tables.columns import QUARANTINE, RECORD, arrow_schema, names
@@ -54,17 +54,21 @@ _KINDS = (pa.types.is_integer, pa.types.is_boolean, _is_text, _is_bytes, _is_pai
 """A column's type and the record's are both of one of these."""
 
 
-def read_landing_parquet(path: Path, name: str) -> Iterator[pa.RecordBatch]:
+def read_landing_parquet(landing: Place, name: str) -> Iterator[pa.RecordBatch]:
     """Yield the file's rows with the quarantine's columns; the reason of a record is null.
 
     A file that is damaged, cut for instance, gives a row that says so, after the rows before the
-    damage. Raises OSError if the system cannot read it.
+    damage. Raises OSError if the system cannot read it, JobError if a store cannot.
     """
     line = 1
     try:
-        with pq.ParquetFile(path, page_checksum_verification=True) as file:
+        with (
+            landing.open(name) as source,
+            pq.ParquetFile(source, page_checksum_verification=True) as file,
+        ):
             _check_types(file.schema_arrow)
-            for batch in file.iter_batches(ROWS):
+            # Arrow's own threads would call into Python for its bytes.
+            for batch in file.iter_batches(ROWS, use_threads=False):
                 rows = list(_rows(_typed(batch), name, line))
                 line += batch.num_rows
                 yield from rows

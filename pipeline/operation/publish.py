@@ -5,6 +5,8 @@ those that are gone, so a reader sees a table as it was at one time. An object i
 time of its file's last change, so none ever gets another content.
 """
 
+import os
+import shutil
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -13,16 +15,18 @@ from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
 
 from deltalake import DeltaTable, Schema
+from deltalake.exceptions import TableNotFoundError
 from deltalake.transaction import AddAction
 
 from pipeline.errors import JobError, PipelineError
+from pipeline.place import URLS, Place, place_of, store_errors
 from pipeline.settings import Settings
 from pipeline.tables import delta
 from pipeline.tables.lock import COPY, locked
-from pipeline.tables.object_store import LocalFile, ReplacedError, Store, open_store, store_errors
 
 TRIES = 3
 """How often the tables are listed if other commands replace their files meanwhile."""
+CHUNK = 8 * 1024 * 1024
 UPLOADS = 8
 """Files that go up at the same time."""
 
@@ -35,6 +39,18 @@ class Published(NamedTuple):
     changed: int
     """Copies that differed from their tables."""
     tables: int
+
+
+class LocalFile(NamedTuple):
+    """A file of the disk as it was listed."""
+
+    path: Path
+    size: int
+    mtime_ns: int
+
+
+class ReplacedError(Exception):
+    """A file is gone, or is another one than was listed."""
 
 
 class Table(NamedTuple):
@@ -68,13 +84,15 @@ def publish(
     PipelineError for what is no URL of a store or no copy of these tables, JobError where the
     store fails.
     """
-    store = open_store(url)
+    store = place_of(url)
+    if store.folder is not None:
+        raise PipelineError(f"{url} is not {URLS}")
     with locked(settings.checkpoints, COPY):
         for _ in range(TRIES):
             with locked(settings.checkpoints, wait=True):
                 source, tables = _source(settings.tables), list(_listed(settings.tables))
             try:
-                with store_errors(store.url):
+                with store_errors(f"cannot write to {store}"):
                     return _bring_up(store, tables, f"copy of {source}", anew=anew, vacuum=vacuum)
             except ReplacedError:
                 continue
@@ -106,7 +124,7 @@ def _files(root: Path, paths: list[Path]) -> dict[str, LocalFile]:
 
 
 def _bring_up(
-    store: Store, tables: list[Table], mark: str, *, anew: bool, vacuum: int | None
+    store: Place, tables: list[Table], mark: str, *, anew: bool, vacuum: int | None
 ) -> Published:
     changes = [_change(store, table, mark, anew=anew) for table in tables]
     uploads = [(c.table, key, file) for c in changes for key, file in c.new.items()]
@@ -122,14 +140,14 @@ def _bring_up(
     return Published(len(uploads), size, changed, len(tables))
 
 
-def _change(store: Store, table: Table, mark: str, *, anew: bool) -> Change:
-    copy = store.table(table.name)
+def _change(store: Place, table: Table, mark: str, *, anew: bool) -> Change:
+    copy = _copy(store, table.name)
     if copy is None:
         return Change(table, None, table.files, [])
     metadata = copy.metadata()
     if metadata.partition_columns or (metadata.description != mark and not anew):
         raise PipelineError(
-            f"{store.table_url(table.name)} is no copy of these tables: name another place, or "
+            f"{store / table.name} is no copy of these tables: name another place, or "
             "let it become one with --replace"
         )
     listed = delta.shown(copy)
@@ -138,22 +156,47 @@ def _change(store: Store, table: Table, mark: str, *, anew: bool) -> Change:
     return Change(table, copy, new, [e for e in listed if unquote(e["path"]) not in table.files])
 
 
-def _upload(store: Store, table: Table, key: str, file: LocalFile) -> AddAction:
+def _copy(store: Place, name: str) -> DeltaTable | None:
+    try:
+        return DeltaTable(f"{store / name}", storage_options=store.options)
+    except TableNotFoundError:
+        return None
+
+
+def _put(store: Place, file: LocalFile, key: str) -> None:
+    """Copy a file, unless an object of this key and size is there.
+
+    What an interruption leaves is no object, or one of another size, which is replaced.
+    Raises ReplacedError if the file is not the one that was listed.
+    """
+    try:
+        with file.path.open("rb") as source:
+            found = os.fstat(source.fileno())
+            if (found.st_size, found.st_mtime_ns) != (file.size, file.mtime_ns):
+                raise ReplacedError(str(file.path))
+            if store.files.get_file_info(store.path(key)).size != file.size:
+                with store.files.open_output_stream(store.path(key)) as target:
+                    shutil.copyfileobj(source, target, CHUNK)
+    except FileNotFoundError as error:
+        raise ReplacedError(str(file.path)) from error
+
+
+def _upload(store: Place, table: Table, key: str, file: LocalFile) -> AddAction:
     """Copy a file; returns what shows it in the copy."""
     try:
         action = delta.addition(file.path, table.root)
     except FileNotFoundError as error:
         raise ReplacedError(str(file.path)) from error
-    store.put(file, f"{table.name}/{key}")
+    _put(store, file, f"{table.name}/{key}")
     return replace(action, path=quote(key, safe="/="))
 
 
-def _commit(store: Store, change: Change, mark: str, added: list[AddAction]) -> bool:
+def _commit(store: Place, change: Change, mark: str, added: list[AddAction]) -> bool:
     """Show a table's new state in its copy; returns whether that differs from what it showed."""
     table, copy = change.table, change.copy
     if copy is None:
         copy = DeltaTable.create(
-            store.table_url(table.name),
+            f"{store / table.name}",
             table.schema,
             description=mark,
             storage_options=store.options,
@@ -166,6 +209,6 @@ def _commit(store: Store, change: Change, mark: str, added: list[AddAction]) -> 
     return bool(added or change.gone or change.copy is None)
 
 
-def _vacuum(store: Store, tables: list[Table], hours: int) -> None:
-    for copy in filter(None, [store.table(table.name) for table in tables]):
+def _vacuum(store: Place, tables: list[Table], hours: int) -> None:
+    for copy in filter(None, [_copy(store, table.name) for table in tables]):
         copy.vacuum(hours, dry_run=False, enforce_retention_duration=False, full=True)

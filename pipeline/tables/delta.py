@@ -20,9 +20,10 @@ from deltalake.transaction import AddAction, RemoveAction
 from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
 from pipeline.errors import PipelineError
+from pipeline.place import sync
 from pipeline.tables.arrays import strings
 from pipeline.tables.columns import Columns, arrow_schema
-from pipeline.tables.staging import stage, sync
+from pipeline.tables.staging import stage
 from pipeline.tables.task_files import GROUP_ROWS
 
 STATISTICS = (
@@ -53,9 +54,12 @@ def create(root: Path, columns: Columns) -> int:
     """Make the table unless it is there; a column that it does not have yet is added.
 
     Returns the highest number of a batch that `commit` noted, 0 if it noted none. Raises
-    PipelineError for a table of an earlier version, which had a folder for each date.
+    PipelineError for a file in its place, or a table of an earlier version, which had a folder for
+    each date.
     """
     schema = Schema.from_arrow(arrow_schema(columns))
+    if root.is_file():
+        raise PipelineError(f"{root} is a file, not a folder")
     if not exists(root):
         DeltaTable.create(root.as_uri(), schema)
         return 0

@@ -9,6 +9,8 @@ import secrets
 import shutil
 from pathlib import Path
 
+from pipeline.place import sync
+
 _PREFIX = "_staging-"  # Spark and other readers of Parquet folders ignore a leading underscore
 
 
@@ -39,12 +41,3 @@ def sync_all(folder: Path) -> None:
         for name in files:
             sync(Path(parent, name))
         sync(Path(parent))
-
-
-def sync(path: Path) -> None:
-    """Wait until a file's bytes, or a folder's names, are on the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -20,9 +20,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pipeline.errors import PipelineError
+from pipeline.place import sync
 from pipeline.tables import islands
 from pipeline.tables.arrays import strings
-from pipeline.tables.staging import put_in_place, stage, sync
+from pipeline.tables.staging import put_in_place, stage
 from pipeline.tables.task_files import GROUP_ROWS
 
 VERSION = 2

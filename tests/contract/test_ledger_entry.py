@@ -14,6 +14,7 @@ from gateway.uplink.reports.ledger_reports import LedgerReports
 from gateway.uplink.uplink import Uplink
 from pipeline.landing.listing import kind, list_landing
 from pipeline.ledger.accounts import accounts
+from pipeline.place import place_of
 from tests.support.disk.ledger import LedgerStore, open_ledger_store
 from tests.support.disk.storage import until
 from tests.support.fleet.fleet_broker import FleetBroker
@@ -133,7 +134,7 @@ async def test_in_a_directory_beside_the_records(
             " = last 16, missing 0"
         ),
     ]
-    listing = list_landing(tmp_path / "landing")
+    listing = list_landing(place_of(tmp_path / "landing"))
     records = [name for name in listing.files if kind(name) == "records"]
     assert (len(records), listing.left) == (1, {})
 

@@ -19,7 +19,7 @@ from pipeline.tables import delta
 from pipeline.tables.columns import SILVER, arrow_schema
 from pipeline.tables.islands import Island
 from pipeline.tables.lock import locked
-from pipeline.tables.state import TABLES, Commit, Mark, State, fold, note_derived
+from pipeline.tables.state import TABLES, Commit, Mark, State, fold, note_derived, write_commit
 from tests.support.disk.landing_files import EPOCH, put_records, record
 from tests.support.pipeline_tables import sizes, table_rows
 from tests.support.waiting import until
@@ -109,6 +109,8 @@ def test_a_key_that_silver_has_twice_is_told(
         table = pa.Table.from_pylist(rows, schema=arrow_schema(SILVER))
         pq.write_table(table, staged / f"{day}.parquet")
     delta.commit(silver, delta.adopt(staged, silver, "twice"))
+    counts = {"bronze": 0, "quarantine": 0, "silver": 6}
+    write_commit(tmp_path / "checkpoints" / "tables", Commit(1, {}, counts, {}, (), ()))
     capsys.readouterr()
     assert main(once(tmp_path)) == 0, "nobody looked"
     assert main(once(tmp_path, "--verify", "--json")) == 1
@@ -196,7 +198,9 @@ def test_what_is_not_read_is_told(
     )
 
 
-@pytest.mark.parametrize("place", ["landing", "tables", "tables/bronze", "checkpoints"])
+@pytest.mark.parametrize(
+    "place", ["landing", "tables", "tables/bronze", "tables/gaps", "checkpoints"]
+)
 def test_a_file_in_a_folder_s_place_is_told_in_a_line(
     tmp_path: Path, java_command: None, capsys: pytest.CaptureFixture[str], place: str
 ) -> None:

@@ -4,6 +4,7 @@ It has a process of its own: deltalake keeps Python's threads waiting while it a
 """
 
 import json
+import re
 import subprocess
 import sys
 import threading
@@ -82,6 +83,19 @@ class S3Server:
         finally:
             self._control("hold-no-more")
 
+    def throttle(self, requests: int) -> None:
+        """Answer so many of the next requests with SlowDown."""
+        self._control("throttle", str(requests).encode())
+
+    @contextmanager
+    def listing_late(self) -> Iterator[None]:
+        """Leave what is put meanwhile out of lists until this ends."""
+        self._control("late", b"1")
+        try:
+            yield
+        finally:
+            self._control("late", b"0")
+
     @contextmanager
     def asking_for_credentials(self) -> Iterator[None]:
         """Refuse all whom it does not know, and it knows nobody."""
@@ -111,6 +125,8 @@ class _Application:
         self._allowed = 0
         self._held: list[str] = []
         self._writes: list[str] = []
+        self._throttled = 0
+        self._late: set[str] | None = None
         self._controls: dict[str, Callable[[], object]] = {
             "/writes": self._take_writes,
             "/held": lambda: self._held,
@@ -121,14 +137,44 @@ class _Application:
 
     def __call__(self, environment: dict[str, Any], start: Callable[..., Any]) -> Any:
         control = self._controls.get(environment["PATH_INFO"])
+        method, path = environment["REQUEST_METHOD"], environment["PATH_INFO"]
+        if path in ("/throttle", "/late"):
+            body = environment["wsgi.input"].read(int(environment["CONTENT_LENGTH"]))
+            if path == "/throttle":
+                self._throttled = int(body)
+            else:
+                self._late = set() if body == b"1" else None
+            control = str
         if control is not None:
             start("200 OK", [])
             return [json.dumps(control()).encode()]
-        method, path = environment["REQUEST_METHOD"], environment["PATH_INFO"]
+        if self._throttled > 0:
+            self._throttled -= 1
+            start("503 Slow Down", [("Content-Type", "application/xml")])
+            return [
+                b"<Error><Code>SlowDown</Code><Message>Reduce your request rate.</Message></Error>"
+            ]
         if method not in READS and not path.startswith("/moto-api/"):
             self._wait(f"{method} {path}")
         with self._one_at_a_time:
+            return self._answered(environment, start)
+
+    def _answered(self, environment: dict[str, Any], start: Callable[..., Any]) -> list[bytes]:
+        """Return moto's answer; a list that is late lacks what was put since."""
+        if self._late is None:
             return list(self._moto(environment, start))
+        if environment["REQUEST_METHOD"] == "PUT":
+            self._late.add(environment["PATH_INFO"].split("/", 2)[2])
+        if "list-type=2" not in environment.get("QUERY_STRING", ""):
+            return list(self._moto(environment, start))
+        begun: list[Any] = []
+        page = b"".join(self._moto(environment, lambda *given: begun.extend(given)))
+        for key in self._late:
+            each = re.escape(f"<Contents><Key>{key}</Key>".encode()) + rb".*?</Contents>"
+            page = re.sub(each, b"", page, flags=re.DOTALL)
+        headers = [pair for pair in begun[1] if pair[0].lower() != "content-length"]
+        start(begun[0], [*headers, ("Content-Length", str(len(page)))])
+        return [page]
 
     def _wait(self, request: str) -> None:
         with self._changed:

@@ -20,7 +20,10 @@ from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
+from pipeline.landing.listing import list_landing
+from pipeline.place import Place, place_of
 from tests.support.disk.small_disk import SmallDisk
+from tests.support.object_store import S3Server
 from tests.support.processes.gateway_process import GatewayProcess
 from tests.support.processes.mosquitto import Mosquitto
 from tests.support.waiting import SECONDS, until
@@ -61,7 +64,9 @@ class Publisher:
         self._client.loop_stop()
 
 
-def start(port: int, landing: Path, name: str = "one", *options: str) -> subprocess.Popen[bytes]:
+def start(
+    port: int, landing: Path | Place, name: str = "one", *options: str
+) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "pipeline.cli", "collect"]
     command += ["--broker", f"mqtt://127.0.0.1:{port}", "--landing", str(landing), "--name", name]
     command += ["--seconds", "0.2", "--ledger-seconds", "0.2", *options]
@@ -336,6 +341,51 @@ def test_kills_of_collectors_and_broker_lose_nothing(scene: Scene) -> None:
     assert not list(landing.glob("*/.*.tmp"))
     again = sum(seqs(landing).values()) - sent
     assert again < sent
+
+
+@pytest.mark.uncovered
+@pytest.mark.slow
+def test_a_store_has_everything_after_kills_and_throttling(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, sent = S3Server(), 0
+    for name, value in store.environment.items():
+        monkeypatch.setenv(name, value)
+    store.files.create_dir("fleet")
+    landing = place_of("s3://fleet/landing")
+
+    def probed() -> bool:
+        scene.publisher.send("tidegate/probe/clock", b"{}")
+        return any(name.startswith("probe/") for name in list_landing(landing).files)
+
+    def seqs_there() -> set[int]:
+        files = [name for name in list_landing(landing).files if name.endswith(".parquet")]
+        tables = [pq.read_table(landing.path(name), filesystem=landing.files) for name in files]
+        return {seq for table in tables for seq in table["seq"].to_pylist()}
+
+    collector = start(scene.broker.port, landing)
+    try:
+        until(probed, "the collector collects")
+        for _ in range(3):
+            for _ in range(100):
+                sent += 1
+                scene.publisher.number(sent)
+            store.throttle(2)
+            end(collector)
+            collector = start(scene.broker.port, landing)
+        until(lambda: seqs_there() == set(range(1, sent + 1)), "everything lands")
+        store.throttle(100_000)
+        scene.publisher.number(sent + 1)
+        assert collector.stderr is not None
+        said = collector.stderr.readline().decode()
+        assert said.startswith(f"tidegate-pipeline: cannot write to {landing}: "), said
+        assert said.endswith("Reduce your request rate.; trying again\n"), said
+        store.throttle(0)
+        until(lambda: sent + 1 in seqs_there(), "what was not acknowledged lands")
+        stop(collector)
+    finally:
+        end(collector)
+        store.stop()
 
 
 @pytest.mark.mount

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.landing.landing_parquet import SCHEMA, read_landing_parquet
+from pipeline.place import place_of
 from pipeline.records import reasons
 from pipeline.records.record import read_record
 from pipeline.tables.columns import QUARANTINE, RECORD, arrow_schema
@@ -43,7 +44,7 @@ def write(path: Path, rows: list[dict[str, Any]]) -> Path:
 
 
 def read(path: Path) -> list[dict[str, Any]]:
-    batches = list(read_landing_parquet(path, "20251121/c-1.parquet"))
+    batches = list(read_landing_parquet(place_of(path.parent), path.name))
     assert all(batch.schema == SCHEMA for batch in batches)
     return [row for batch in batches for row in batch.to_pylist()]
 
@@ -99,7 +100,7 @@ def test_a_column_of_another_type_is_refused(tmp_path: Path, name: str, value: o
     (row,) = read(path)
     assert row["reason"] == reasons.FILE_UNREADABLE
     assert f"column {name} is " in row["detail"]
-    assert row["landing_file"] == "20251121/c-1.parquet"
+    assert row["landing_file"] == path.name
 
 
 def test_types_that_say_the_same_are_taken(tmp_path: Path) -> None:
@@ -149,5 +150,5 @@ def test_a_file_that_was_cut_says_so(tmp_path: Path) -> None:
     path = write(tmp_path / "a.parquet", [ROW])
     path.write_bytes(path.read_bytes()[:-20])
     (row,) = read(path)
-    assert (row["reason"], row["landing_file"]) == (reasons.FILE_UNREADABLE, "20251121/c-1.parquet")
+    assert (row["reason"], row["landing_file"]) == (reasons.FILE_UNREADABLE, path.name)
     assert set(row) == {name for name, _ in QUARANTINE}

@@ -6,6 +6,7 @@ import pytest
 
 from pipeline.errors import PipelineError
 from pipeline.landing.listing import SETTLED_SECONDS, Listing, kind, list_landing
+from pipeline.place import place_of
 
 
 def touch(path: Path, content: str = "") -> None:
@@ -14,8 +15,8 @@ def touch(path: Path, content: str = "") -> None:
 
 
 def test_a_missing_or_empty_folder_has_no_files(tmp_path: Path) -> None:
-    assert list_landing(tmp_path) == Listing()
-    assert list_landing(tmp_path / "missing" / "landing") == Listing()
+    assert list_landing(place_of(tmp_path)) == Listing()
+    assert list_landing(place_of(tmp_path / "missing" / "landing")) == Listing()
 
 
 def test_files_are_listed_by_name_with_their_size(tmp_path: Path) -> None:
@@ -23,7 +24,7 @@ def test_files_are_listed_by_name_with_their_size(tmp_path: Path) -> None:
     touch(tmp_path / "barn" / "b.jsonl", "1")
     touch(tmp_path / "barn" / "a.jsonl")
     touch(tmp_path / "stray.jsonl", "123")
-    listing = list_landing(tmp_path)
+    listing = list_landing(place_of(tmp_path))
     assert [(name, mark.size) for name, mark in listing.files.items()] == [
         ("barn/a.jsonl", 0),
         ("barn/b.jsonl", 1),
@@ -39,7 +40,7 @@ def test_what_a_gateway_says_of_itself_is_listed_too(tmp_path: Path) -> None:
         touch(tmp_path / name)
     (tmp_path / "barn" / "ledger" / "x.jsonl").mkdir()
     touch(tmp_path / "barn" / "ledger" / ".a.jsonl")
-    listing = list_landing(tmp_path)
+    listing = list_landing(place_of(tmp_path))
     assert {name: kind(name) for name in listing.files} == {
         "20251121/c-1.parquet": "records",
         "barn/clock/a.jsonl": "clock",
@@ -57,12 +58,13 @@ def test_a_folder_that_settled_is_not_listed_before_it_changes(tmp_path: Path) -
     for path in tmp_path.rglob("*"):
         os.utime(path, (old, old))
     os.utime(tmp_path / "barn" / "a.jsonl")  # it may still be being copied
-    first = list_landing(tmp_path)
+    first = list_landing(place_of(tmp_path))
     assert sorted(first.files) == sorted(names)
     assert sorted(first.settled) == ["20251121/", "barn/ledger/"]
-    assert sorted(list_landing(tmp_path, first.settled).files) == ["barn/a.jsonl", "shed/a.jsonl"]
+    changed = list_landing(place_of(tmp_path), first.settled)
+    assert sorted(changed.files) == ["barn/a.jsonl", "shed/a.jsonl"]
     touch(tmp_path / "20251121" / "c-2.parquet")
-    again = list_landing(tmp_path, first.settled)
+    again = list_landing(place_of(tmp_path), first.settled)
     assert sorted(again.files) == sorted({*names, "20251121/c-2.parquet"} - {"barn/ledger/a.jsonl"})
     assert again.left == {"shed/notes.txt": "its name does not end in .jsonl or .parquet"}
 
@@ -73,12 +75,12 @@ def test_work_in_hand_is_not_seen(tmp_path: Path) -> None:
     touch(tmp_path / "barn" / "_a.jsonl")
     touch(tmp_path / ".hidden" / "a.jsonl")
     touch(tmp_path / "_hidden" / "a.jsonl")
-    assert list_landing(tmp_path) == Listing()
+    assert list_landing(place_of(tmp_path)) == Listing()
 
 
 def test_a_gateway_may_be_called_ledger(tmp_path: Path) -> None:
     touch(tmp_path / "ledger" / "a.jsonl")
-    assert list(list_landing(tmp_path).files) == ["ledger/a.jsonl"]
+    assert list(list_landing(place_of(tmp_path)).files) == ["ledger/a.jsonl"]
 
 
 def test_what_is_left_has_a_reason(tmp_path: Path) -> None:
@@ -90,7 +92,7 @@ def test_what_is_left_has_a_reason(tmp_path: Path) -> None:
     (tmp_path / "endless").symlink_to("endless")
     os.mkfifo(tmp_path / "barn" / "pipe.jsonl")
     touch(Path(os.fsdecode(os.fsencode(tmp_path) + b"/barn/\xff.jsonl")))
-    listing = list_landing(tmp_path)
+    listing = list_landing(place_of(tmp_path))
     assert listing.files == {}
     assert listing.left == {
         "barn/deep": "a folder deeper than a gateway's",
@@ -110,7 +112,7 @@ def test_a_file_that_may_not_be_read_is_left(
     touch(tmp_path / "barn" / "a.jsonl")
     (tmp_path / "barn" / "a.jsonl").chmod(0o600)
     monkeypatch.setattr(os, "access", lambda path, mode: False)  # root may read any file
-    assert list_landing(tmp_path).left == {"barn/a.jsonl": "no permission to read it"}
+    assert list_landing(place_of(tmp_path)).left == {"barn/a.jsonl": "no permission to read it"}
 
 
 def test_a_file_that_is_moved_away_meanwhile_is_not_there(
@@ -128,7 +130,7 @@ def test_a_file_that_is_moved_away_meanwhile_is_not_there(
         return names
 
     monkeypatch.setattr(os, "listdir", moving)
-    assert list(list_landing(tmp_path).files) == ["barn/b.jsonl"]
+    assert list(list_landing(place_of(tmp_path)).files) == ["barn/b.jsonl"]
     assert not gone.exists()
 
 
@@ -136,18 +138,18 @@ def test_links_are_followed(tmp_path: Path) -> None:
     touch(tmp_path / "disk" / "a.jsonl", "1")
     (tmp_path / "landing").mkdir()
     (tmp_path / "landing" / "barn").symlink_to(tmp_path / "disk")
-    assert list_landing(tmp_path / "landing").files["barn/a.jsonl"].size == 1
+    assert list_landing(place_of(tmp_path / "landing")).files["barn/a.jsonl"].size == 1
 
 
 def test_a_file_is_no_landing_folder(tmp_path: Path) -> None:
     touch(tmp_path / "landing")
     with pytest.raises(PipelineError, match="landing is a file, not a folder"):
-        list_landing(tmp_path / "landing")
+        list_landing(place_of(tmp_path / "landing"))
     with pytest.raises(PipelineError, match="below is a file"):
-        list_landing(tmp_path / "landing" / "below")
+        list_landing(place_of(tmp_path / "landing" / "below"))
 
 
 def test_a_folder_that_cannot_be_read_stops_the_run(tmp_path: Path) -> None:
     (tmp_path / "landing").symlink_to(tmp_path / "landing")
     with pytest.raises(PipelineError, match=r"cannot read landing folder .*: Too many levels"):
-        list_landing(tmp_path / "landing")
+        list_landing(place_of(tmp_path / "landing"))

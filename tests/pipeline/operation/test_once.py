@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import pytest
 
 from pipeline.errors import JobError, PipelineError
+from pipeline.place import Place, place_of
 from pipeline.records import reasons
 from pipeline.settings import BatchSize, make_settings
 from pipeline.tables import state
@@ -238,7 +239,7 @@ def test_what_a_collector_wrote_is_read_as_lines_are(tmp_path: Path, run: "Run")
         b'{"epoch":"00a1b2c3d4","start":1,"previous":null,"stream":"main","ranges":[]}',
     )
     landed = Landed(records=values, faults=[b'{"seq":"x"}'], reports=[reported])
-    assert len(LandingWriter(tmp_path / "landing", "c").write([landed])) == 3
+    assert len(LandingWriter(place_of(tmp_path / "landing"), "c").write([landed])) == 3
     totals = run(tmp_path)
     assert (counts(totals), totals.reasons) == ((4, 3, 1), {reasons.KEY_INCOMPLETE: 1})
     (cut,) = (tmp_path / "landing").glob("2*/*.parquet")
@@ -283,7 +284,7 @@ def test_a_job_that_fails_is_told_in_a_line_and_can_be_done_again(
     assert counts(run(tmp_path)) == (1, 1, 0)
 
 
-def with_a_lost_file(spark: "SparkSession", landing: Path, files: list[str], *others: Any) -> None:
+def with_a_lost_file(spark: "SparkSession", landing: Place, files: list[str], *others: Any) -> None:
     from pipeline.batches import bronze
 
     bronze.write_landing(spark, landing, [*files, "barn/lost.jsonl"], *others)

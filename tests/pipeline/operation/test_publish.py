@@ -24,12 +24,12 @@ from pipeline.cli import main
 from pipeline.errors import JobError
 from pipeline.operation import maintain
 from pipeline.operation import publish as module
-from pipeline.operation.publish import TRIES, Published, publish
+from pipeline.operation.publish import TRIES, LocalFile, Published, ReplacedError, publish
+from pipeline.place import URLS, place_of, store_errors
 from pipeline.settings import Settings, make_settings
 from pipeline.tables import delta, on_disk
 from pipeline.tables.columns import SILVER, arrow_schema
 from pipeline.tables.lock import COPY, locked
-from pipeline.tables.object_store import LocalFile, ReplacedError, open_store, store_errors
 from pipeline.tables.staging import stage
 from pipeline.tables.state import Commit, Mark, write_commit
 from tests.support.object_store import S3Server
@@ -283,7 +283,7 @@ def test_files_that_others_replace_are_listed_anew(
     assert publish(settings, url).tables == 3
     assert copied(server, url) == of_batches(2)
     with pytest.raises(ReplacedError):
-        open_store(url).put(LocalFile(file, 1, 1), "silver/x.parquet")
+        module._put(place_of(url), LocalFile(file, 1, 1), "silver/x.parquet")
 
     add(settings, 3)
     new = file_of(settings, 3)
@@ -359,7 +359,7 @@ def test_what_is_wrong_is_one_line(
     refusal = "The specified bucket does not exist (NoSuchBucket)"
     assert reported(nowhere) == (1, f"cannot write to {nowhere}: {refusal}")
     for wrong in ("https://host/bucket", "s3://", "s3://Bucket", str(tmp_path)):
-        assert reported(wrong) == (2, f"{wrong} is not s3://BUCKET or s3://BUCKET/PREFIX")
+        assert reported(wrong) == (2, f"{wrong} is not {URLS}")
     assert reported(url, "--vacuum", "-1") == (2, "--vacuum -1 is less than 0")
     assert reported(url, tables=tmp_path / "none")[0] == 2
     assert reported(url, tables=tmp_path) == (2, f"there are no tables in {tmp_path}")
@@ -375,8 +375,11 @@ def test_a_store_that_fails_while_files_go_up_is_told_too(server: S3Server, tmp_
     path.write_bytes(b"x")
     file = LocalFile(path, 1, path.stat().st_mtime_ns)
     url = "s3://no-such-bucket/tables"
-    with pytest.raises(JobError, match=r"NO_SUCH_BUCKET.*does not exist"), store_errors(url):
-        open_store(url).put(file, "silver/file")
+    with (
+        pytest.raises(JobError, match=r"NO_SUCH_BUCKET.*does not exist"),
+        store_errors("no"),
+    ):
+        module._put(place_of(url), file, "silver/file")
 
 
 @pytest.mark.parametrize(
@@ -402,5 +405,5 @@ def test_the_environment_says_where_the_store_is(
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    store = open_store("s3://fleet/a/b/")
-    assert (store.url, store.options) == ("s3://fleet/a/b", {"max_retries": "5"} | options)
+    store = place_of("s3://fleet/a/b/")
+    assert (str(store), store.options) == ("s3://fleet/a/b", {"max_retries": "5"} | options)
