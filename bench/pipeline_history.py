@@ -71,7 +71,7 @@ def beside(work: Path, rows: int, *, gold: bool) -> None:
     end = days * OF_A_DAY
     once(settings, "--no-gold")  # Java's archive is written, where there is none
     for name, first in (("in order", end + 1), ("late", gap[0]), ("known", gap[0] + NEW - KNOWN)):
-        land(settings.landing, range(first, first + NEW))
+        land(work / "landing", range(first, first + NEW))
         print(f"| {name} | {rows:,} rows | {once(settings, *plain):.1f} CPU seconds |", flush=True)
 
 
@@ -82,7 +82,7 @@ def nothing_new(work: Path, batches: int) -> None:
     commits = []
     for batch in range(1, batches + 1):
         name = f"g{batch % GATEWAYS}/{EPOCH}.{STREAM}.{batch}-{batch}.1.jsonl"
-        file = settings.landing / name
+        file = work / "landing" / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text("{}\n")
         mark = Mark(file.stat().st_size, file.stat().st_mtime_ns)
