@@ -54,7 +54,6 @@ WORDS = {
     "went out": "was sent",
     "at length": "in detail",
     "by and by": "gradually",
-    "of old": "earlier",
     "ere": "before",
     "whence": "from where",
     "hence": "so",

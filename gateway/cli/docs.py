@@ -43,7 +43,7 @@ def command_docs(words: list[str]) -> int:
     if not found:
         raise TidegateError(f"no page has {' '.join(words)!r}; tidegate docs lists the pages")
     first, *others = found
-    if [first.page] == words:  # the page by its name
+    if [first.page] == [word.lower() for word in words]:  # the page by its name
         shown, others = [each for each in sections if each.page == first.page], []
     else:
         shown = [first]
@@ -65,7 +65,9 @@ def find(sections: list[Section], words: list[str]) -> list[Section]:
             return 0, 0.0
         in_title = sum(bool(pattern.search(title)) for pattern in patterns)
         count = sum(len(pattern.findall(section.text)) for pattern in patterns)
-        return 1 + in_title + (section.page == words[0]), count / (50 + len(section.text.split()))
+        return 1 + in_title + (section.page == words[0].lower()), count / (
+            50 + len(section.text.split())
+        )
 
     ranked = [(rank(section), section) for section in sections]
     found = [pair for pair in ranked if pair[0][0]]
