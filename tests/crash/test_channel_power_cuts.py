@@ -2,9 +2,9 @@
 
 import asyncio
 import shutil
+from collections.abc import Iterator
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
-from itertools import pairwise
 from pathlib import Path
 from random import Random
 
@@ -41,23 +41,39 @@ port = {port}
 [[channel]]
 name = "jobs"
 filter = "jobs/#"
-memory_messages = MEMORY
+KEYS
 """
+LEVELS = (0, 2, 1)
+"""The remainders of numbers whose priority is high, normal and low."""
+
+KEYS = 5
+"""Remainders of numbers that are keys of last values."""
+
+KINDS = {
+    "memory": "memory_messages = 1000",
+    "spilled": "memory_messages = 2",
+    "priorities": """memory_messages = 2
+priority = "CASE payload.number % 3 WHEN 0 THEN 'high' WHEN 1 THEN 'low' END"
+""",
+    "last values": f'last_value = "payload.number % {KEYS}"',
+}
 
 SHARED = "$share/jobs/jobs/#"
 
 
 @dataclass(slots=True)
 class ChannelPromises(Promises):
-    """`taken` are messages that the gateway has heard a consumer's PUBACK of."""
+    """Consumers were sent the `given_out` messages; the PUBACK of those `taken` was received."""
 
     taken: set[Number] = field(default_factory=set)
+    given_out: set[Number] = field(default_factory=set)
     _given: dict[tuple[int, int], Number] = field(default_factory=dict)
 
     def _said(self, connection: _Connection, packet: Packet) -> None:
         Promises._said(self, connection, packet)
         if isinstance(packet, Publish):
-            self._given[id(connection), packet.packet_id or 0] = name_in(packet.payload)
+            number = self._given[id(connection), packet.packet_id or 0] = name_in(packet.payload)
+            self.given_out.add(number)
 
     def _heard(self, connection: _Connection, packet: Packet) -> None:
         Promises._heard(self, connection, packet)
@@ -105,10 +121,10 @@ async def work(port: int, random: Random) -> None:
         await asyncio.sleep(random.choice((0, 0.02)))
 
 
-async def record(make_gateway: MakeGateway, root: Path, seed: int, memory: int) -> list[Operation]:
+async def record(make_gateway: MakeGateway, root: Path, seed: int, kind: str) -> list[Operation]:
     """Return all that a gateway did for a publisher and a consumer of its channel."""
     trace, random = root.with_name("trace"), Random(seed)
-    gateway = make_gateway(CONFIGURATION.replace("MEMORY", str(memory)), wrapper=recorder(trace))
+    gateway = make_gateway(CONFIGURATION.replace("KEYS", KINDS[kind]), wrapper=recorder(trace))
     gateway.data = root / "data"
     await gateway.start()
     worker = asyncio.create_task(work(gateway.port, random))
@@ -120,10 +136,10 @@ async def record(make_gateway: MakeGateway, root: Path, seed: int, memory: int) 
     return [*operations(trace.read_text())]
 
 
-async def come(image: Path, findings: list[str]) -> list[Number]:
+async def come(image: Path, kind: str, findings: list[str]) -> list[Number]:
     """Return what a consumer gets from a gateway that starts on what is left of a disk."""
     file = image / "gateway.toml"
-    file.write_text(CONFIGURATION.replace("MEMORY", "1000").format(port=free_port()))
+    file.write_text(CONFIGURATION.replace("KEYS", KINDS[kind]).format(port=free_port()))
     found: list[Number] = []
     async with AsyncExitStack() as stack:
         gateway = Gateway(load(file), image / "data", stack)
@@ -169,15 +185,41 @@ def most_owed(calls: list[Operation]) -> int:
     return moment
 
 
+def faults(kind: str, promises: ChannelPromises, came: list[Number]) -> list[str]:
+    """Return what the messages that came lack, or should not be."""
+    if kind == "last values":
+        return [*_faults_of_keys(promises, came)]
+    lost = [f"{each} is lost" for each in sorted(promises.kept - promises.taken - {*came})]
+    found = sorted({*came})
+    if kind == "priorities":
+        found.sort(key=lambda each: LEVELS.index(each[1] % len(LEVELS)))
+    return lost + ([] if came == found else [f"{came} came, in order {found}"])
+
+
+def _faults_of_keys(promises: ChannelPromises, came: list[Number]) -> Iterator[str]:
+    """Yield keys that come twice, with an older value than was sent, or not with the newest."""
+    for key in range(KEYS):
+        found = [number for _, number in came if number % KEYS == key]
+        sent = max((number for _, number in promises.given_out if number % KEYS == key), default=0)
+        taken = max((number for _, number in promises.taken if number % KEYS == key), default=0)
+        kept = max((number for _, number in promises.kept if number % KEYS == key), default=0)
+        if len(found) > 1:
+            yield f"key {key} came {len(found)} times: {found}"
+        if found and found[-1] < sent:
+            yield f"{found[-1]} came after {sent} was sent"
+        if max([taken, *found]) < kept:
+            yield f"{kept} is lost"
+
+
 @pytest.mark.strace
-@pytest.mark.parametrize("memory", [1000, 2])
+@pytest.mark.parametrize("kind", KINDS)
 async def test_what_a_channel_was_given_before_the_power_went_comes(
-    make_gateway: MakeGateway, tmp_path: Path, seed: int, memory: int
+    make_gateway: MakeGateway, tmp_path: Path, seed: int, kind: str
 ) -> None:
-    """In memory and spilled: nothing lost, nothing twice, and in order."""
+    """In memory and spilled: nothing lost, nothing twice, and in order, of each level and key."""
     root, random = tmp_path / "disk", Random(seed)
     root.mkdir()
-    calls = await record(make_gateway, root, seed, memory)
+    calls = await record(make_gateway, root, seed, kind)
     answers = [call.began + 1 for call in calls if call.name.startswith("send")]
     moments = sorted(random.choices(answers, k=CUTS))
     findings = {}
@@ -187,11 +229,8 @@ async def test_what_a_channel_was_given_before_the_power_went_comes(
         image = tmp_path / f"image{moment}"
         disk.cut(random, image)
         findings[moment] = reported = list[str]()
-        came = await come(image, reported)
-        reported += [
-            *(f"{each} is lost" for each in sorted(promises.kept - promises.taken - {*came})),
-            *(f"{after} came behind {each}" for each, after in pairwise(came) if each >= after),
-        ]
+        came = await come(image, kind, reported)
+        reported += faults(kind, promises, came)
         shutil.rmtree(image)
     lost_by_a_liar = [each for lie in LIES for each in findings.pop(lie)]
     assert {moment: reported for moment, reported in findings.items() if reported} == {}
