@@ -60,7 +60,7 @@ class Sums(NamedTuple):
     unknown: int = 0
     """Readings of which a reader knows nothing, since none was sent by then."""
     worst_ms: int | None = None
-    """When the error was largest, or when a reader first had no value."""
+    """When the error was largest; without an error, when a reader first had no value."""
 
 
 @dataclass
@@ -163,7 +163,7 @@ class _Day:
             self.worst_ms = event_ms if self.worst_ms is None else self.worst_ms
         elif self.error is None or abs(value - held) > self.error:
             self.error = abs(value - held)
-            self.worst_ms = self.worst_ms if self.unknown else event_ms
+            self.worst_ms = event_ms
 
     def sums(self) -> Sums:
         return Sums(

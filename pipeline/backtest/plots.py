@@ -6,11 +6,13 @@ from datetime import UTC, datetime
 from plotly.graph_objects import Bar, Figure, Scatter
 from plotly.offline import get_plotlyjs
 
-from pipeline.backtest.result import Point
+from pipeline.backtest.result import Point, Worst
 
 HEIGHT = 380
 """Of a plot, in pixels."""
 ALL, SENT, RAW, KEPT, WORST = "#c8cdd3", "#2b6cb0", "#9aa3ad", "#c05621", "#9b2c2c"
+EDGE = 0.2
+"""So near the edge of a plot, as a share of its width, words begin or end at their moment."""
 MARKED = 300
 """Readings that are drawn as points, too; of more only the line."""
 
@@ -30,15 +32,14 @@ def bytes_by_day(days: Sequence[tuple[str, int, int]]) -> str:
     return _drawn(figure, "bytes", "day (UTC)", "bytes a day", "%Y-%m-%d")
 
 
-def readings(
-    points: Sequence[Point], unit: str, worst_ms: int | None, error: float | None = None
-) -> str:
+def readings(worst: Worst) -> str:
     """Return a plot of raw values, and of what a reader has who takes the last one sent."""
     figure = Figure()
+    points, unit = worst.points, worst.unit
     mode = "lines+markers" if len(points) <= MARKED else "lines"
     times = [_time(ms) for ms, _, _ in points]
     raw = [value for _, value, _ in points]
-    kept = list(_kept(points))
+    kept = list(_kept(points, worst.held))
     line = {"color": RAW, "width": 1}
     figure.add_trace(Scatter(x=times, y=raw, name="every reading", mode=mode, line=line))
     line = {"color": KEPT, "width": 2, "shape": "hv"}
@@ -47,13 +48,8 @@ def readings(
     if 0 < len(sent) <= MARKED:
         x, y = zip(*sent, strict=True)
         figure.add_trace(Scatter(x=x, y=y, name="sent", mode="markers", marker_color=KEPT))
-    if worst_ms is not None and points:
-        size = "" if error is None else f" {error:g} {unit}".rstrip()
-        text = f"largest error{size}, {_time(worst_ms):%Y-%m-%d %H:%M:%S} UTC"
-        figure.add_vline(_time(worst_ms), line_color=WORST, line_dash="dash")
-        figure.add_annotation(
-            x=_time(worst_ms), yref="paper", y=1, text=text, showarrow=False, yanchor="bottom"
-        )
+    if worst.worst_ms is not None and points:
+        _mark(figure, worst, worst.worst_ms)
     if not points:
         figure.add_annotation(text="no readings", showarrow=False)
     figure.update_layout(hovermode="x")
@@ -61,9 +57,23 @@ def readings(
     return _drawn(figure, "curves", "time (UTC)", title, "%Y-%m-%d %H:%M:%S")
 
 
-def _kept(points: Sequence[Point]) -> Iterator[float | None]:
-    """Yield the last value that was sent at each point, None before the first."""
-    held = None
+def _mark(figure: Figure, worst: Worst, moment: int) -> None:
+    """Mark the worst moment; the words beside it stay within the plot."""
+    what = "nothing is sent"
+    if worst.error is not None:
+        what = f"largest error {worst.error:g} {worst.unit}".rstrip()
+    first, last = worst.points[0][0], worst.points[-1][0]
+    share = (moment - first) / max(last - first, 1)
+    anchor = "left" if share < EDGE else "right" if share > 1 - EDGE else "center"
+    figure.add_vline(_time(moment), line_color=WORST, line_dash="dash")
+    figure.add_annotation(
+        x=_time(moment), yref="paper", y=1, text=f"{what}, {_time(moment):%Y-%m-%d %H:%M:%S} UTC",
+        showarrow=False, yanchor="bottom", xanchor=anchor,
+    )  # fmt: skip
+
+
+def _kept(points: Sequence[Point], held: float | None) -> Iterator[float | None]:
+    """Yield the last value that was sent at each point, `held` before the first."""
     for _, value, sent in points:
         held = value if sent else held
         yield held

@@ -16,13 +16,18 @@ Point = tuple[int, float, bool]
 
 
 class Worst(NamedTuple):
-    """The readings of the device with the largest error, around its worst moment."""
+    """The readings of the worst device, around its worst moment: that of the largest error.
+
+    Without an error it is one of which nothing is sent, from its first reading on.
+    """
 
     device: str = ""
     unit: str = ""
     worst_ms: int | None = None
     points: Sequence[Point] = ()
     error: float | None = None
+    held: float | None = None
+    """The value that a reader has before the first of the points."""
 
 
 def figures(sums: list[Sums], tariff: float) -> Figures:
@@ -71,7 +76,7 @@ th:first-child,td:first-child{{text-align:left}}code{{background:#f2f2f2;padding
 <h2>Bytes a day, before and after</h2>
 {plots.bytes_by_day(days)}
 <h2>Raw and reconstructed: {escape(worst.device or "no readings")}</h2>
-{plots.readings(worst.points, worst.unit, worst.worst_ms, worst.error)}
+{plots.readings(worst)}
 <h2>Missed alarms</h2>
 <p id="missed">{found["missed"]:,} of {found["alarms"]:,} alarms would not have been sent.</p>
 <h2>By gateway</h2>

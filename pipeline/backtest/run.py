@@ -1,6 +1,6 @@
 """A back test over the tables: Spark sorts the messages, the gateway's evaluator decides."""
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -18,7 +18,7 @@ from gateway.where.rule import compile_rule
 from pipeline.backtest.fold import Row, Sums, TopicFold
 from pipeline.backtest.result import Point, Worst
 from pipeline.backtest.spark_sql import decision
-from pipeline.records.reading import decode
+from pipeline.policy import TIME_MIN
 from pipeline.settings import Settings
 from pipeline.tables import delta, state
 from pipeline.tables.columns import BRONZE, DIGEST_BYTES, KEY, SILVER
@@ -36,6 +36,7 @@ SCHEMA = pa.schema(
 )
 COLUMNS = Row._fields[:-2]
 """Those of a message; what Spark decides of it comes after them."""
+OTHERS = ("epoch", "seq", "unit")
 SHOWN_POINTS = 2_000
 """Readings of the worst device that the report draws."""
 
@@ -63,11 +64,11 @@ def messages(spark: SparkSession, settings: Settings, asked: Asked) -> DataFrame
     named = [*KEY, "landing_file", "line"]
     event = expr("unix_millis(event_time)").alias("event_ms")
     silver = silver.where("coalesce(part, 0) = 0")
-    rows = bronze.join(silver.select(*named, "value", "digest", event), named)
+    rows = bronze.join(silver.select(*named, "value", "unit", "digest", event), named)
     if _read_again(settings):
         digest = f"substring(unhex(sha2(payload, 256)), 1, {DIGEST_BYTES})"
         rows = rows.where(f"{digest} = digest").dropDuplicates(list(KEY))
-    return rows.select(*COLUMNS, "epoch", "seq")
+    return rows.select(*COLUMNS, *OTHERS)
 
 
 def _read_again(settings: Settings) -> bool:
@@ -104,34 +105,48 @@ def _decided(text: str | None) -> Column:
 def worst(rows: DataFrame, sums: list[Sums], asked: Asked) -> Worst:
     """Return the readings of the topic with the largest error around the worst moment.
 
-    A topic of which nothing is sent is worse than any error.
+    A topic of which nothing is sent at all is worse than any error.
     """
     if not sums:
         return Worst()
-    topic = max(sums, key=lambda each: (each.unknown, each.largest_error or 0.0))
+    sent = Counter[tuple[str, str]]()
+    for each in sums:
+        sent[each[:2]] += each.sent
+
+    def badness(each: Sums) -> tuple[int, float]:
+        nothing = not sent[each[:2]]
+        return each.unknown if nothing else 0, each.largest_error or 0.0
+
+    topic = max(sums, key=badness)
     of_topic = rows.where((col("gateway_id") == topic.gateway_id) & (col("topic") == topic.topic))
     ordered = of_topic.orderBy("event_ms", "epoch", "seq").drop("epoch", "seq")
-    taken = (Row(*row)._replace(payload=bytes(row.payload)) for row in ordered.toLocalIterator())
-    points, unit = around(taken, TopicFold(asked.rule, None), topic.worst_ms)
+    taken = (
+        (Row(*row[:-1])._replace(payload=bytes(row.payload)), row.unit)
+        for row in ordered.toLocalIterator()
+    )
+    found = around(taken, TopicFold(asked.rule, None), topic.worst_ms)
     name = f"{topic.gateway_id}: {topic.topic}"
-    return Worst(name, unit, topic.worst_ms, points, topic.largest_error)
+    return found._replace(device=name, error=topic.largest_error)
 
 
-def around(rows: Iterable[Row], fold: TopicFold, moment: int | None) -> tuple[list[Point], str]:
-    """Return SHOWN_POINTS readings, half of them before the moment, and their unit."""
-    before: deque[Point] = deque(maxlen=SHOWN_POINTS // 2)
-    after: list[Point] = []
-    unit = ""
-    for row in rows:
+def around(rows: Iterable[tuple[Row, str | None]], fold: TopicFold, moment: int | None) -> Worst:
+    """Return SHOWN_POINTS readings, half of them before the moment, and the units of them."""
+    before: deque[tuple[Point, str | None]] = deque(maxlen=SHOWN_POINTS // 2)
+    after: list[tuple[Point, str | None]] = []
+    held = None
+    for row, unit in rows:
         sent = fold.decide(row)
         if row.value is None:
             continue
-        unit = decode(row.topic, row.payload).unit or unit
         into = after if moment is None or row.event_ms >= moment else before
-        into.append((row.event_ms, row.value, sent))
+        if into is before and len(before) == before.maxlen and before[0][0][2]:
+            held = before[0][0][1]
+        into.append(((row.event_ms, row.value, sent), unit))
         if len(after) + len(before) >= SHOWN_POINTS:
             break
-    return [*before, *after], unit
+    shown = [*before, *after]
+    units = ", ".join(dict.fromkeys(unit for _, unit in shown if unit))
+    return Worst("", units, moment, [point for point, _ in shown], None, held)
 
 
 def _rows(batches: Iterator[pa.RecordBatch]) -> Iterator[Row]:
@@ -145,7 +160,7 @@ def _silver(spark: SparkSession, root: Path, asked: Asked) -> DataFrame:
     found = [each for each in delta.files(root / "silver") if each["num_records"]]
     dated = col("event_date").isNotNull()
     if asked.days is not None and found:
-        newest = _newest_day(found)
+        newest = _newest_day(root, found)
         first = newest - timedelta(days=asked.days - 1)
         days = [first + timedelta(days=n) for n in range(asked.days)]
         found = delta.within(found, "event_date", days)
@@ -155,21 +170,32 @@ def _silver(spark: SparkSession, root: Path, asked: Asked) -> DataFrame:
     return rows if asked.gateway is None else rows.where(col("gateway_id") == asked.gateway)
 
 
-def _newest_day(files: list[dict[str, Any]]) -> date:
-    """Return the day of the newest receipt, and no day that is still to come."""
+def _newest_day(root: Path, files: list[dict[str, Any]]) -> date:
+    """Return the day of the newest receipt, and no day that is still to come.
+
+    A file that has a receipt to come is read for those that are not, unless others are newer.
+    """
     now = datetime.now(UTC)
-    received = [each["max.received"] for each in files if each.get("max.received") is not None]
-    days = [
-        datetime.fromtimestamp(ms / 1000, UTC).date()
-        for ms in received
-        if ms <= now.timestamp() * 1000
-    ]
-    return max(days, default=now.date())
+    now_ms = int(now.timestamp() * 1000)
+    newest = TIME_MIN
+    for each in sorted(files, key=lambda each: (each.get("max.received") or 0) > now_ms):
+        last = each.get("max.received") or 0
+        if last > now_ms:
+            last = _newest_until(root, each, now_ms)
+        newest = max(newest, last)
+    return now.date() if newest == TIME_MIN else datetime.fromtimestamp(newest / 1000, UTC).date()
+
+
+def _newest_until(root: Path, file: dict[str, Any], now_ms: int) -> int:
+    """Return the newest receipt (ms) of a file of silver that is not still to come, 0 for none."""
+    parts = delta.parts(root / "silver", file, ["received"])
+    times = (part["received"].filter(pc.less_equal(part["received"], now_ms)) for part in parts)
+    return max((pc.max(each).as_py() or 0 for each in times), default=0)
 
 
 def _row_ddl() -> str:
-    kinds = dict(BRONZE) | {"event_ms": "bigint", "value": "double"}
-    names = (*COLUMNS, "epoch", "seq")
+    kinds = dict(BRONZE) | {"event_ms": "bigint", "value": "double", "unit": "string"}
+    names = (*COLUMNS, *OTHERS)
     return ", ".join(f"{name} {kinds[name]}" for name in names)
 
 

@@ -13,6 +13,7 @@ from pipeline.gold import make as gold
 from pipeline.gold.freshness import DATE
 from pipeline.gold.windows import LOCAL
 from pipeline.operation.full_disk import full_disk
+from pipeline.policy import TIME_MIN
 from pipeline.settings import Settings
 from pipeline.tables import delta, on_disk, state
 from pipeline.tables.lock import locked
@@ -67,17 +68,19 @@ def vacuum(settings: Settings, hours: int = RETENTION_HOURS) -> int:
 def keep(settings: Settings, days: int, now: datetime | None = None) -> Done:
     """Delete what is older than the last `days` days, in silver, gold, bronze and quarantine.
 
-    A row of silver goes by its receipt, which no gateway's clock sets, or by its event date if
-    nobody knows when it was received; gold goes by date. A batch of bronze or quarantine goes once
-    all of its rows were received before. What is known of the numbers stays: a row that comes
-    again is not taken for a new one.
+    A row of silver goes by its receipt, or by its event date if nobody knows when it was received,
+    as where a gateway without a clock lands its own files; gold goes by date. A batch of bronze or
+    quarantine goes once all of its rows were received before, without a receipt once its landing
+    files are older. What is known of the numbers stays: a row that comes again is not taken for a
+    new one.
     """
     now = now or datetime.now(UTC)
     now_ms = int(now.timestamp() * 1000)
     limit = (now - timedelta(days=days)).date()
     limit_ms = int(datetime(limit.year, limit.month, limit.day, tzinfo=UTC).timestamp() * 1000)
-    unknown = f"(received IS NULL OR received > {now_ms}) AND event_date < DATE '{limit}'"
-    older = {"silver": f"received < {limit_ms} OR ({unknown})"}
+    known = f"coalesce(received BETWEEN {TIME_MIN} AND {now_ms}, false)"
+    by_date = f"NOT {known} AND event_date < DATE '{limit}'"
+    older = {"silver": f"({known} AND received < {limit_ms}) OR ({by_date})"}
     older |= dict.fromkeys(GOLD, f"{DATE} < DATE '{limit}'")
     deleted = 0
     with full_disk(settings), locked(settings.checkpoints):
@@ -87,7 +90,7 @@ def keep(settings: Settings, days: int, now: datetime | None = None) -> Done:
             if delta.exists(root):
                 result = DeltaTable(root.as_uri()).delete(rows)
                 deleted += result["num_deleted_rows"] or 0
-        old = _older(settings.tables, limit_ms, now_ms)
+        old = _older(settings.tables, committed, limit_ms, now_ms)
         for table in RAW:
             delta.remove(settings.tables / table, "batch", old)
         deleted += _recount(settings.tables, committed, old)
@@ -100,14 +103,25 @@ def _present(root: Path) -> list[Path]:
     return [root / table for table in TABLES if delta.exists(root / table)]
 
 
-def _older(root: Path, limit_ms: int, now_ms: int) -> set[int]:
-    """Return the batches of which all rows were received before; later than `now_ms` is unknown."""
+def _older(root: Path, committed: State, limit_ms: int, now_ms: int) -> set[int]:
+    """Return the batches of which all rows were received before; receipts that cannot be are none.
+
+    A batch without any goes by the last change of its landing files.
+    """
     newest: dict[int, int] = {}
     for table in RAW:
         for part in delta.scan(root / table, ["batch", "received"]):
-            known = pa.Table.from_batches([part.filter(pc.less_equal(part["received"], now_ms))])
+            times = part["received"]
+            can_be = pc.and_(pc.greater_equal(times, TIME_MIN), pc.less_equal(times, now_ms))
+            known = pa.Table.from_batches([part]).set_column(
+                1, "received", pc.if_else(can_be, times, 0).fill_null(0)
+            )
             for row in known.group_by("batch").aggregate([("received", "max")]).to_pylist():
                 newest[row["batch"]] = max(newest.get(row["batch"], 0), row["received_max"])
+    if not all(newest.values()):
+        files = committed.files.group_by("batch").aggregate([("mtime", "max")]).to_pylist()
+        changed = {row["batch"]: row["mtime_max"] // 1_000_000 for row in files}
+        newest = {batch: ms or changed.get(batch, now_ms) for batch, ms in newest.items()}
     return {batch for batch, received in newest.items() if received < limit_ms}
 
 

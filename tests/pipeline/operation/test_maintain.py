@@ -1,6 +1,7 @@
 """Status, compaction and retention of tables that real runs made."""
 
 import json
+import os
 import shutil
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -26,7 +27,7 @@ from tests.support.disk.landing_files import (
     record,
     text_of,
 )
-from tests.support.pipeline_tables import contents, sizes
+from tests.support.pipeline_tables import contents, sizes, table_rows
 
 if TYPE_CHECKING:
     from pipeline.operation.once import Totals
@@ -117,6 +118,27 @@ def test_status_compaction_and_retention(
     folders = ["--tables", str(settings.tables), "--landing", str(tmp_path / "landing")]
     assert main(["status", *folders, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["rows"]["silver"] == 4
+
+
+def test_receipts_that_cannot_be_do_not_decide_what_is_old(tmp_path: Path, run: "Run") -> None:
+    """A gateway that lands its own files sets `received` by its own clock."""
+    settings = make_settings(tmp_path / "landing", tmp_path / "tables")
+    old, young = TIME - 20 * DAY, TIME
+    batches: list[tuple[list[object], int]] = [
+        ([record(1, time=5_000, received=5_300)], young),  # a clock that begins in 1970
+        ([record(2, time=young, received=4_060_000_000_000)], young),
+        ([record(3, time=old, received=old + 1)], young),
+        ([record(4, time=old, received=4_060_000_000_000)], old),
+        ([b"{"], old),
+    ]
+    for seq, (records, written) in enumerate(batches, 1):
+        file = put_records(tmp_path / "landing", records, first=seq)
+        os.utime(file, (written / 1000, written / 1000))
+        run(tmp_path)
+    assert sizes(tmp_path) == (4, 4, 1)
+    maintain.keep(settings, 10, NOW)
+    assert sorted(row["seq"] for row in table_rows(tmp_path, "silver")) == [1, 2]
+    assert sizes(tmp_path) == (2, 2, 0)
 
 
 def test_more_numbers_lost_than_an_integer_of_64_bits_holds(
