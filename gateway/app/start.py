@@ -178,6 +178,7 @@ async def start(run: Run, *, durable: bool) -> Gateway:
     telemetry = Telemetry(run, core)
     run.stack.callback(telemetry.stop)
     run.alarm.publish(telemetry.sys_topics.alarm)
+    telemetry.sys_topics.refresh.append(storage.writer.attempts.figures.show_means)
     telemetry.start()
     if files is not None:
         files.start(core.turn)

@@ -16,7 +16,6 @@ cdef class SocketSelector:
     cdef double _usual_wait
     cdef Py_ssize_t _watched
     cdef public bint begun
-    cdef readonly long long cycles
     cdef public object end_of_turn
     cdef readonly bint full
     cdef public object later

@@ -88,7 +88,6 @@ class SocketSelector:
         "_usual_wait",
         "_watched",
         "begun",
-        "cycles",
         "end_of_turn",
         "full",
         "later",
@@ -109,7 +108,6 @@ class SocketSelector:
         self._pause = STEADY  # short waits of the next pause
         self.begun = False
         self.polls = 0  # since the start
-        self.cycles = 0  # likewise
         self.full = False  # more sockets are ready than this cycle's polls have returned
         self._polls_left = 0  # of this cycle
         self._watched = 0  # sockets that are served
@@ -169,17 +167,15 @@ class SocketSelector:
             count = len(polled)
             self.polls += 1
             if not self._polls_left:
-                self.cycles += 1
-                self.reading_until = NEVER
-                # An epoll returns sockets that stay ready after all others. So this many polls
-                # return every ready socket once.
-                self._polls_left = 1 + (self._watched - 1) // MAXIMUM_EVENTS
-            self._polls_left -= 1
-            self._events = MAXIMUM_EVENTS
+                self.reading_until = NEVER  # a cycle begins
             if count < MAXIMUM_EVENTS:
                 self._polls_left = 0
-                if count < FEW_EVENTS:
-                    self._events = FEW_EVENTS
+                self._events = FEW_EVENTS if count < FEW_EVENTS else MAXIMUM_EVENTS
+            else:
+                # An epoll returns sockets that stay ready after all others. So this many polls
+                # return every ready socket once.
+                self._polls_left = (self._polls_left or 1 + (self._watched - 1) // count) - 1
+                self._events = MAXIMUM_EVENTS
             # the turn then postpones what is not urgent
             self.full = self._polls_left > 0
             ready = self._serve(polled)

@@ -37,7 +37,7 @@ cdef class ClientTransport:
     cdef bytes _unhandled
 
     @cython.locals(client=Client, turn=Turn, connection=Connection, unknown=bint, unread=bint,
-                   broker=Broker, traffic=Traffic, until=double, late=bint, rest=bint,
+                   broker=Broker, traffic=Traffic, late=bint, rest=bint,
                    turns="long long")
     cpdef data_received(self, bytes data)
     cdef _end(self)

@@ -154,12 +154,13 @@ class ClientTransport:
         if rest:
             self._unhandled = data
         try:
-            broker, traffic, instant = turn.broker, turn.broker.traffic, turn.now()
-            until, turns = instant.monotonic + HANDLING, traffic.turns
+            broker, instant = turn.broker, turn.now()
+            traffic, began = broker.traffic, instant
+            turns = traffic.turns
             while not rest and broker.receive(client, data, instant):
                 # the rest of it is in the framer
                 data = b""
-                late = turn.monotonic() >= until
+                late = turn.monotonic() >= began.monotonic + HANDLING
                 if late or traffic.turns != turns:  # there is enough output to write
                     turn.end()
                     turns = traffic.turns
@@ -285,8 +286,10 @@ class ClientTransport:
                     or session.connection is not connection
                     or not (
                         session.queue.messages  # waits for the capacity that is free now
-                        or (data is not None and session.inflight.resend)
-                        or (data is not None and (session.on_capacity or session.consumes))
+                        or (
+                            data is not None
+                            and (session.inflight.resend or session.on_capacity or session.consumes)
+                        )
                     )
                 ):
                     break

@@ -36,6 +36,7 @@ cdef class Turn:
     cdef readonly dict touched
     cdef readonly object wall_ms
 
+    @cython.locals(sockets=SocketSelector)
     cpdef now(self)
     cpdef touch(self, connection)
     @cython.locals(batch="long long")
@@ -48,7 +49,7 @@ cdef class Turn:
     cdef _note_longest(self, elapsed)
     cpdef schedule(self)
     @cython.locals(touched=dict, active=dict, late=dict, until=double, in_time=bint,
-                   unfinished=bint, polls="long long")
+                   polls="long long")
     cdef _flush(self, now)
     @cython.locals(committed="long long", batch="long long", held=dict)
     cdef bint _write(self, dict waiting, now, double until) except -1

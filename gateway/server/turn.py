@@ -160,20 +160,21 @@ class Turn:
 
     def now(self) -> Instant:
         """Return `instant`, as a method for frequent calls."""
-        if self._instant is None:
-            clock = self._clock
+        instant = self._instant
+        if instant is None:
+            clock, sockets = self._clock, self.sockets
             # the same as Instant(...), without a call of a Python function
             monotonic, wall = clock.monotonic(), clock.wall_ns() // 1_000_000
-            self._instant = tuple.__new__(Instant, (monotonic, wall))
+            self._instant = instant = tuple.__new__(Instant, (monotonic, wall))
             ahead = self.broker.expiry.clock_ahead
             if ahead is not None and abs(wall - 1000 * monotonic - ahead) >= STEP:
                 # before anything gets a time after the step
-                self.broker.expiry.check_clock(self._instant)
-            if self.sockets is not None and self.sockets.serving:
-                self.scheduled = self.sockets.begun = True  # the selector ends the turn
+                self.broker.expiry.check_clock(instant)
+            if sockets is not None and sockets.serving:
+                self.scheduled = sockets.begun = True  # the selector ends the turn
             elif not self.scheduled:
                 self.schedule()
-        return self._instant
+        return instant
 
     def touch(self, connection: Flushable) -> None:
         """Let the connection write at the end of this turn."""
@@ -298,12 +299,11 @@ class Turn:
                 (active if each.active else late)[each] = None
             in_time = not active or self._write(active, now, until)
             in_time = in_time and (not late or self._write(late, now, until))
-        unfinished = bool(self.touched) or bool(active) or bool(late)
-        if unfinished and not self._goes_on:
+        if not in_time and not self._goes_on:
             self._goes_on = True
             self.loop.call_soon(self._go_on)
         # no PUBLISH is handled until this output is written, so memory is bounded
-        self.broker.traffic.unfinished = unfinished
+        self.broker.traffic.unfinished = not in_time
 
     def _write(self, waiting: dict[Flushable, None], now: Instant, until: float) -> bool:
         """Write to these connections and remove them; return whether there was time for all."""

@@ -38,13 +38,18 @@ class CommitFigures:
         self._seconds += seconds
         values["tidegate/storage/commits"] = commits
         values["tidegate/storage/rows"] = self._rows
-        values["tidegate/storage/commit_rows_mean"] = round(self._rows / commits, 1)
-        values["tidegate/storage/commit_ms_mean"] = round(1000 * self._seconds / commits, 2)
         if rows > self._most_rows:
             values["tidegate/storage/commit_rows_most"] = self._most_rows = rows
         if seconds > self._longest:
             self._longest = seconds
             values["tidegate/storage/commit_ms_longest"] = round(1000 * seconds, 2)
+
+    def show_means(self) -> None:
+        """Set the means, which nobody reads after each commit."""
+        if commits := self._commits:
+            values = self._values
+            values["tidegate/storage/commit_rows_mean"] = round(self._rows / commits, 1)
+            values["tidegate/storage/commit_ms_mean"] = round(1000 * self._seconds / commits, 2)
 
 
 logger = logging.getLogger(__name__)
@@ -84,7 +89,7 @@ class CommitAttempts:
         """Whether the files are gone: what is committed to them must not be acknowledged."""
         self._connection = connection
         self._counters = counters
-        self._figures = CommitFigures(counters)
+        self.figures = CommitFigures(counters)
         self._closing = closing
         self._alarm = alarm
         self._on_failed = on_failed
@@ -121,7 +126,7 @@ class CommitAttempts:
             self._go_on(self._end_unwritten())
         else:
             ended = monotonic()
-            self._figures.count(self._rows, ended - self._began)
+            self.figures.count(self._rows, ended - self._began)
             if self.failing:
                 self._recovered()
             free_space = self.free_space

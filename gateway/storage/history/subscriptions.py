@@ -116,6 +116,8 @@ class HistorySubscriptions:
             self._writer.schedule_commit(COMMIT_WITHIN)
 
     def _add_rows(self) -> None:
+        if not self._begun and not self._ended:  # as before most commits
+            return
         for row in self._begun.values():
             self._writer.add(_INSERT, row, COMMIT_WITHIN)
         for row in self._ended:

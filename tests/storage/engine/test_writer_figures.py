@@ -7,6 +7,7 @@ def test_commits_are_counted_with_what_shared_them_and_how_long_they_took() -> N
     figures = CommitFigures(counters)
     for rows, seconds in ((1, 0.002), (10, 0.0085), (3, 0.001)):
         figures.count(rows, seconds)
+    figures.show_means()
     shown = {
         name.removeprefix("tidegate/storage/"): value for name, value in counters.values.items()
     }
