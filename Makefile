@@ -53,6 +53,7 @@ test: $(DEVELOP) ## run every test; as root install what tests need
 	@tests/support/get_micropython.sh || true
 	@tests/support/get_micropython.sh .tools/micropython-32 i386 || true
 	@PYTHON=$(BIN)/python tests/support/get_umqtt.sh || true
+	@PYTHON=$(BIN)/python tests/support/get_clients.sh || true
 	@tests/support/get_promtool.sh || true
 	@$(BIN)/coverage erase
 	@echo "8,000 tests, which take about $$((20 / $$(nproc) + 1)) minutes; a line ends with the percentage that is done"
@@ -69,6 +70,7 @@ test-compiled: compile ## run every test on the compiled modules, which are remo
 	@tests/support/get_micropython.sh || true
 	@tests/support/get_micropython.sh .tools/micropython-32 i386 || true
 	@PYTHON=$(BIN)/python tests/support/get_umqtt.sh || true
+	@PYTHON=$(BIN)/python tests/support/get_clients.sh || true
 	@tests/support/get_promtool.sh || true
 	@status=0; TIDEGATE_CYTHON=require $(BIN)/python -m $(SIDE_BY_SIDE) || status=$$?; \
 	find gateway -name '*.so' -delete; exit $$status

@@ -33,6 +33,7 @@ def find_program(name: str) -> str | None:
     return shutil.which(name) or shutil.which(name, path=SYSTEM_FOLDERS)
 
 
+CLIENTS = Path(__file__).parents[2] / ".tools/clients"
 PROMTOOL = Path(__file__).parents[2] / ".tools/promtool/promtool"
 
 
@@ -131,6 +132,12 @@ REQUIREMENTS = {
         "file systems to be mounted", can_mount, "sudo make test", of_the_machine=True
     ),
     "promtool": Requirement("promtool", PROMTOOL.exists, "tests/support/get_promtool.sh"),
+    "mqtt_js": Requirement(
+        "MQTT.js",
+        lambda: bool(shutil.which("node")) and (CLIENTS / "node_modules/mqtt").exists(),
+        "sudo apt-get install nodejs npm && tests/support/get_clients.sh",
+    ),
+    "aiomqtt": Requirement("aiomqtt", (CLIENTS / "aiomqtt").exists, "tests/support/get_clients.sh"),
     "root": Requirement("root's permission", lambda: os.geteuid() == 0, "sudo make test"),
 }
 
