@@ -12,7 +12,7 @@ import pytest
 pytestmark = pytest.mark.uncovered  # what is built is not run
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("gateway", "tui", "pipeline")
+PACKAGES = ("gateway", "tui", "pipeline", "tidegate_pipeline")
 SHIPPED = {".py", ".pxd", ".sql", ".tcss", ".json", ".typed", ".service", ".conf", ".toml"}
 FILES = (
     "pyproject.toml",

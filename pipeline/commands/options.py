@@ -108,21 +108,13 @@ def add_gold(parser: Any) -> None:
 
 def how_of(options: argparse.Namespace) -> "How":
     """Return how a run is done by the options of `add_gold`, with the content of their files."""
-    from pipeline.gold.assets import read_assets
-    from pipeline.gold.queries import read_queries
-    from pipeline.operation.once import How
-    from pipeline.records.declared import NOTHING
+    from pipeline.operation.once import make_how
 
-    declared = NOTHING
-    if options.readings is not None:
-        from pipeline.records.declarations import read_declared
-
-        declared = read_declared(options.readings)
-    return How(
+    return make_how(
         gold=not options.no_gold,
-        assets=None if options.assets is None else read_assets(options.assets),
-        queries={} if options.gold_sql is None else read_queries(options.gold_sql),
-        declared=declared,
+        readings=options.readings,
+        assets=options.assets,
+        gold_sql=options.gold_sql,
     )
 
 

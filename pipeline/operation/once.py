@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from pipeline.batches.plan import Batch, Plan, make_plan
@@ -81,6 +82,32 @@ class How:
 
 
 PLAINLY = How()
+
+
+def make_how(
+    *,
+    gold: bool = True,
+    verify: bool = False,
+    readings: Path | None = None,
+    assets: Path | None = None,
+    gold_sql: Path | None = None,
+) -> How:
+    """Return how a run is done, with the content of the files and of the folder of queries."""
+    from pipeline.gold.assets import read_assets
+    from pipeline.gold.queries import read_queries
+
+    declared = NOTHING
+    if readings is not None:
+        from pipeline.records.declarations import read_declared
+
+        declared = read_declared(readings)
+    return How(
+        gold=gold,
+        verify=verify,
+        assets=None if assets is None else read_assets(assets),
+        queries={} if gold_sql is None else read_queries(gold_sql),
+        declared=declared,
+    )
 
 
 def run_once(
@@ -248,9 +275,14 @@ def spark_errors(settings: Settings) -> Iterator[None]:
     try:
         yield
     except (Py4JNetworkError, ConnectionError) as error:
-        raise JobError(f"{JAVA_ENDED} (Spark's log: {settings.spark_log})") from error
+        raise JobError(f"{JAVA_ENDED}{_log(settings)}") from error
     except (PySparkException, Py4JError) as error:
-        raise JobError(f"{cause(str(error))} (Spark's log: {settings.spark_log})") from error
+        raise JobError(f"{cause(str(error))}{_log(settings)}") from error
+
+
+def _log(settings: Settings) -> str:
+    """Return where Spark's log is; a session of somebody else has it elsewhere."""
+    return f" (Spark's log: {settings.spark_log})" if settings.spark_log.exists() else ""
 
 
 def _counts(committed: State) -> dict[str, int]:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from pyspark import accumulators
-from pyspark.errors import PySparkRuntimeError
+from pyspark.errors import PySparkAttributeError, PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from pipeline.errors import PipelineError
@@ -28,15 +28,22 @@ PARTITIONS_PER_CORE = 2
 GROUPS = 10_000
 """Devices that a task sums up by a hash table; Spark's own 128 had it sort the rows of more."""
 
-EVERYWHERE = {
-    "spark.app.name": "tidegate-pipeline",
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
+SQL = {
     "spark.sql.session.timeZone": "UTC",
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.caseSensitive": "false",
+    "spark.sql.files.ignoreCorruptFiles": "false",
+    "spark.sql.files.ignoreMissingFiles": "false",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": str(GROUPS),
     "spark.sql.parquet.compression.codec": "zstd",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",  # not the legacy INT96
+}
+"""What rows depend on; a session that somebody else configured may have other values."""
+EVERYWHERE = SQL | {
+    "spark.app.name": "tidegate-pipeline",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
     "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
 }
 PATIENT = "7d"
@@ -90,6 +97,21 @@ def open_session(
         partitions = PARTITIONS_PER_CORE * spark.sparkContext.defaultParallelism
         spark.conf.set("spark.sql.shuffle.partitions", str(partitions))
     return spark
+
+
+def session_beside(spark: SparkSession) -> SparkSession:
+    """Return another session of this Spark with the settings that rows depend on.
+
+    Raises PipelineError for one of Spark Connect, whose tasks run no functions over files.
+    """
+    try:
+        _ = spark.sparkContext
+    except PySparkAttributeError:
+        raise PipelineError("this is a session of Spark Connect: use a classic one") from None
+    own = spark.newSession()
+    for name, value in SQL.items():
+        own.conf.set(name, value)
+    return own
 
 
 def _prepare_process(settings: Settings) -> None:
