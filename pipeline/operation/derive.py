@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from pipeline.clock.spans import Epoch
 from pipeline.landing.listing import kind
 from pipeline.settings import Settings
-from pipeline.tables import islands
+from pipeline.tables import delta, islands
 from pipeline.tables.state import Commit, State, note_derived, since
 
 if TYPE_CHECKING:
@@ -52,9 +52,10 @@ def derive(
         note_derived(settings.checkpoints, state)
         how.watch("ledger", 1, 1)
     if how.gold:
+        outdated = is_outdated(settings, how)
         gold_tables.create(settings.tables)
         dates = _dates(settings, state)
-        if is_outdated(settings, how):
+        if outdated:
             dates = gold_tables.all_dates(settings.tables, state)
             state.corrected = tuple(sorted(dates))  # for the next run, if this one is killed
             note_derived(settings.checkpoints, state)
@@ -77,9 +78,11 @@ def derive(
 
 
 def is_outdated(settings: Settings, how: "How") -> bool:
-    """Say whether gold was made with other expectations, kinds, time zones or lists `was`."""
+    """Say whether gold was made with other expectations, kinds, time zones or `was`, or is gone."""
     from pipeline.gold import assets, expected
 
+    if not delta.exists(settings.tables / expected.TABLE):
+        return True
     return assets.moved(settings.tables, how.assets) or expected.changed(
         settings.tables, how.declared
     )
@@ -152,8 +155,6 @@ def late_clocks(commits: list[Commit], known: pa.Table) -> set[Epoch]:
 
 
 def _clocks(settings: Settings) -> list[dict[str, str]]:
-    from pipeline.tables import delta
-
     rows: list[dict[str, str]] = delta.read(
         settings.tables / "clocks", ["gateway_id", "epoch"]
     ).to_pylist()

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -228,6 +229,10 @@ def test_gold_is_made_anew_for_the_dates_that_a_batch_touched(tmp_path: Path, ru
         if (row["gateway_id"], row["quantity"]) == ("barn", "temperature") and row["count"]
     ]
     assert sorted((row["count"], row["max"]) for row in hours) == [(1, 21.5), (6, 9.0)]
+    for gone in ("readings_1h", "unexpected"):
+        shutil.rmtree(tmp_path / "tables" / gone)
+    run(tmp_path, gold=True)
+    assert all(row in table_rows(tmp_path, "readings_1h") for row in hours)
 
 
 A, B = ("barn", EPOCH), ("boat", EPOCH)
