@@ -208,7 +208,6 @@ class Consumers:
         ask = self.ask()
         if self._in_turn and avoid is None and not ask:
             return self._next_ready(publication)
-        self._turn += 1
         connected = self._connected(publication)
         if not connected:
             return None
@@ -226,7 +225,10 @@ class Consumers:
             wanting = [each for each in wanting if each in prompt] or wanting
         if avoid is not None:
             wanting = self._others(wanting, publication, number, avoid) or wanting
-        return self._choose(wanting, publication, number)
+        chosen = self._choose(wanting, publication, number)
+        if chosen is not None:
+            self._turn = self.members.index(chosen)
+        return chosen
 
     def _others(
         self, members: list[Subscription], publication: Publication, number: int, holder: "Session"
@@ -249,7 +251,7 @@ class Consumers:
     def _connected(self, publication: Publication) -> list[Subscription]:
         """Return the connected members that acknowledge, beginning with the next in turn."""
         members = self.members
-        turn = self._turn % (len(members) or 1)
+        turn = (self._turn + 1) % (len(members) or 1)
         return [
             each
             for each in (*members[turn:], *members[:turn])

@@ -54,6 +54,13 @@ def test_a_consumer_of_a_part_gets_that_part_of_the_channel() -> None:
     assert len(channel_of(harness).consumers) == 2
 
 
+def test_who_is_next_to_a_consumer_of_another_part_gets_no_turn_of_it() -> None:
+    harness = durable()
+    clients = [consumer(harness, "a"), of(harness, EU), consumer(harness, "c")]
+    publish(harness, "123456", "t/us/1")
+    assert [len(got(each)) for each in clients] == [3, 0, 3]
+
+
 def test_a_consumer_of_a_part_that_asks_for_the_whole_gets_what_was_set_aside() -> None:
     harness = durable()
     client = of(harness, EU)
