@@ -203,6 +203,8 @@ class ChannelCommands:
             logger.warning("unknown channel or command %.80r; commands are %s", rest, known)
             return ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR
         self._control.note_order(f"channel {name}: {word}", message.client_id)
+        if word == "delete":  # first those with another filter than the name has now
+            found = [each for each in found if self._channels.is_left(each)] or found
         for channel in found:
             command(channel, message)
         return ReasonCode.SUCCESS

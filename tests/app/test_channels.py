@@ -289,3 +289,27 @@ def test_a_consumer_touches_and_requeues_one_message_by_its_id(
     client.take()
     assert desk.ask("jobs/touch", "c", ids[2]) == ReasonCode.SUCCESS
     assert [*channel.deliveries][-1].pending(int(ids[2], 16))  # it times out last
+
+
+def test_another_topic_filter_leaves_the_old_channel_until_it_is_deleted(
+    harness: DurableHarness, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Which `$queue/<name>` does not mean any more, and `delete` means first."""
+    desk, channels = Desk(harness), harness.broker.channels
+    harness.publish("t", b"old", 1)
+    new = BrokerSettings(channels=(ChannelSettings("jobs", "u/#"),))
+    channels.change(new, WhenFull.DROP_OLDEST)
+    assert "jobs with the filter t is not configured any more: it exists, with 1 me" in caplog.text
+    caplog.clear()
+    channels.change(new, WhenFull.DROP_OLDEST)
+    assert caplog.text == ""
+    harness.publish("u/1", b"new", 1)
+    worker = harness.connect("c")
+    worker.subscribe("$queue/jobs", 1)
+    assert [each.payload for each in worker.take() if isinstance(each, Publish)] == [b"new"]
+    assert [each.settings.topic_filter for each in channels.named("jobs")] == ["u/#", "t"]
+    assert desk.ask("jobs/delete") == ReasonCode.SUCCESS
+    (left,) = channels
+    assert (left.settings.topic_filter, left.in_flight) == ("u/#", 1)
+    assert desk.ask("jobs/delete") == ReasonCode.SUCCESS
+    assert not len(channels)

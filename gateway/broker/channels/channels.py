@@ -127,9 +127,7 @@ class Channels:
             now, before = named.get(topic_filter), channel.settings
             if now is None:
                 if not before.in_memory:
-                    self._change(
-                        channel, self._of_consumers(before.share_name, before.topic_filter)
-                    )
+                    self._leave(channel)
                 continue
             if channel in self._makers:
                 self._shares.channels.remove(self._makers.pop(channel))
@@ -140,6 +138,19 @@ class Channels:
         for topic_filter, now in named.items():
             if topic_filter not in self._by_filter:
                 self._begin_among_consumers(now)
+
+    def _leave(self, channel: "Channel") -> None:
+        """Let a channel exist that is not named any more, or has another topic filter now."""
+        before = channel.settings
+        left = self._of_consumers(before.share_name, before.topic_filter)
+        if left != before:
+            self._change(channel, left)
+            logger.warning(
+                "channel %s with the filter %s is not configured any more: it exists, with %d "
+                "messages, until `tidegate channel delete %s`",
+                *(before.share_name, before.topic_filter, channel.depth + channel.in_flight),
+                before.share_name,
+            )
 
     def _change(self, channel: "Channel", settings: ChannelSettings) -> None:
         for each in channel.every_level:
@@ -211,8 +222,17 @@ class Channels:
         return len(self._by_filter)
 
     def named(self, name: str) -> "list[Channel]":
-        """Return the channels of this name: one, or several with different topic filters."""
-        return [channel for channel in self if channel.settings.share_name == name]
+        """Return the channels of this name: one, or several with different topic filters.
+
+        The one that the configuration or `create` has is the first.
+        """
+        found = [channel for channel in self if channel.settings.share_name == name]
+        return found if len(found) < 2 else sorted(found, key=self.is_left)
+
+    def is_left(self, channel: "Channel") -> bool:
+        """Return whether neither the configuration nor `create` has it, with this topic filter."""
+        described = (*self._settings.channels, *self._created.values())
+        return _shared_filter(channel.settings) not in map(_shared_filter, described)
 
     def full(self, session: Session, topic_filter: str) -> bool:
         """Return whether a channel has as many consumers as it may, this session not among them."""
@@ -229,9 +249,8 @@ class Channels:
         `$queue/<name>/<part>` stands for a part of the channel's topics.
         """
         name, _, part = topic_filter.removeprefix(QUEUE_PREFIX).partition("/")
-        configured = self._temporary.values()
-        found = [each.settings for each in self.named(name)]
-        found += [each for each in configured if each.share_name == name]
+        configured = [each for each in self._temporary.values() if each.share_name == name]
+        found = configured or [each.settings for each in self.named(name)]
         if not found or (part and not covers(found[0].topic_filter, part)):
             return None
         return f"{SHARED_PREFIX}{name}/{part}" if part else _shared_filter(found[0])
