@@ -60,6 +60,19 @@ def test_a_room_s_page_is_short_and_names_what_is_there(page: Path) -> None:
         assert any(folder.rglob(file)), file
 
 
+def test_pictures_have_light_and_dark_colours_and_are_shown() -> None:
+    pictures = [*(ROOT / "docs").rglob("*.svg")]
+    linked = {
+        (page.parent / path).resolve()
+        for page in PAGES
+        for path, _ in LINK.findall(page.read_text(encoding="utf-8"))
+    }
+    assert pictures
+    for picture in pictures:
+        assert "prefers-color-scheme" in picture.read_text(encoding="utf-8"), picture.name
+        assert picture.resolve() in linked, f"no page shows {picture.name}"
+
+
 def test_each_room_has_a_page() -> None:
     rooms = {file.parent.name for file in (ROOT / "gateway").glob("*/__init__.py")}
     assert {page.parent.name for page in PARTS} == rooms

@@ -18,8 +18,9 @@ from tests.support.processes.gateway_process import GatewayProcess
 from tests.support.processes.mosquitto import Mosquitto
 from tests.support.processes.screen import press, until
 from tui.address import parse_address
-from tui.app import TidegateApp
+from tui.app import TidegateApp, colours_of
 from tui.gateway_client import GatewayClient
+from tui.theme import TIDE, TIDE_LIGHT
 
 FILE = Path(__file__).resolve().parent.parent / "docs/pictures/tui-outage.svg"
 CONFIG = """
@@ -50,6 +51,11 @@ RATE = 30
 CELL, HIGH = 8.4, 17
 """a character's size, in pixels"""
 
+DARK = {colour.lower(): name for name, colour in colours_of(TIDE).items()}
+LIGHT = colours_of(TIDE_LIGHT)
+"""the colours of the two themes, which have the same names"""
+GROUND, INK = (colours_of(TIDE)[name].lower() for name in ("background", "foreground"))
+
 Frame = list[Strip]
 Interval = tuple[int, int]
 
@@ -69,7 +75,7 @@ def main() -> None:
         finally:
             gateway.kill()
             fleet.kill()
-    FILE.write_text(svg(frames), encoding="utf-8")
+    FILE.write_text(svg(frames, "An outage and its end in the terminal UI"), encoding="utf-8")
 
 
 @contextmanager
@@ -125,10 +131,11 @@ async def play(url: str, fleet: Mosquitto) -> list[Frame]:
     return frames
 
 
-def svg(frames: list[Frame]) -> str:
-    """Return frames as an SVG that plays them again and again."""
+def svg(frames: list[Frame], title: str) -> str:
+    """Return frames as an SVG that plays them again and again, in dark and light colours."""
+    lines, columns = len(frames[0]), frames[0][0].cell_length
     spans: dict[Interval, list[str]] = {}
-    for y in range(LINES):
+    for y in range(lines):
         begin = 0
         for at in range(1, len(frames) + 1):
             if at == len(frames) or frames[at][y] != frames[begin][y]:
@@ -136,54 +143,56 @@ def svg(frames: list[Frame]) -> str:
                 begin = at
     seconds = len(frames) / SPEED
     style, body = [], []
-    for number, ((begin, end), lines) in enumerate(sorted(spans.items())):
+    for number, ((begin, end), texts) in enumerate(sorted(spans.items())):
         first, last = 100 * begin / len(frames), 100 * end / len(frames)
-        hidden = "" if begin == 0 else "0%{visibility:hidden}"
-        after = "" if end == len(frames) else f"{last:.3f}%{{visibility:hidden}}"
-        style.append(f"@keyframes k{number}{{{hidden}{first:.3f}%{{visibility:visible}}{after}}}")
-        style.append(f".k{number}{{animation:k{number} {seconds}s step-end infinite}}")
-        body.append(f'<g class="k{number}">{"".join(lines)}</g>')
-    wide, high = COLUMNS * CELL, LINES * HIGH
-    ground = ground_of(frames[0][LINES // 2])
+        if last - first < 100:  # less than the whole time
+            hidden = "" if begin == 0 else "0%{visibility:hidden}"
+            after = "" if end == len(frames) else f"{last:.3f}%{{visibility:hidden}}"
+            style.append(
+                f"@keyframes k{number}{{{hidden}{first:.3f}%{{visibility:visible}}{after}}}"
+            )
+            style.append(f".k{number}{{animation:k{number} {seconds}s step-end infinite}}")
+        body.append(f'<g class="k{number}">{"".join(texts)}</g>')
+    wide, high = columns * CELL, lines * HIGH
+    light = "".join(f".{name}{{fill:{LIGHT[name]}}}" for name in DARK.values())
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide:g} {high}" width="{wide:g}">'
-        f"<title>An outage and its end in the terminal UI</title>"
-        f"<style>text{{font:14px monospace;white-space:pre}}{''.join(style)}</style>"
-        f'<rect width="100%" height="100%" rx="6" fill="{ground}"/>{"".join(body)}</svg>\n'
+        f"<title>{title}</title>"
+        f"<style>text{{font:14px monospace;white-space:pre}}{''.join(style)}"
+        f"@media (prefers-color-scheme:light){{{light}}}</style>"
+        f'<rect width="100%" height="100%" rx="6" {fill(GROUND)}/>{"".join(body)}</svg>\n'
     )
 
 
 def drawn(strip: Strip, y: int) -> str:
     """Return a line: its grounds that differ, and its texts, each as wide as its cells."""
     parts, x = [], 0
-    usual = ground_of(strip)
     for segment in strip.simplify():
         text, style = segment.text, segment.style or Style()
         cells = len(text)
-        ground, ink = hexadecimal(style.bgcolor, usual), hexadecimal(style.color, "#cccccc")
+        ground, ink = hexadecimal(style.bgcolor, GROUND), hexadecimal(style.color, INK)
         left, top = f"{x * CELL:g}", y * HIGH
-        if ground != usual:
+        if ground != GROUND:
             box = f'x="{left}" y="{top}" width="{cells * CELL:g}" height="{HIGH}"'
-            parts.append(f'<rect {box} fill="{ground}"/>')
+            parts.append(f"<rect {box} {fill(ground)}/>")
         if text.strip():
             bold = ' font-weight="bold"' if style.bold else ""
             parts.append(
-                f'<text x="{left}" y="{top + 13}" textLength="{cells * CELL:g}" fill="{ink}"{bold}>'
+                f'<text x="{left}" y="{top + 13}" textLength="{cells * CELL:g}" {fill(ink)}{bold}>'
                 f"{html.escape(text)}</text>"
             )
         x += cells
     return "".join(parts)
 
 
+def fill(colour: str) -> str:
+    """Return the attributes for a colour of the dark theme, and a class for the light one's."""
+    return f'fill="{colour}" class="{DARK[colour]}"'
+
+
 def hexadecimal(colour: Color | None, otherwise: str) -> str:
     """Return a colour as SVG has it."""
     return colour.triplet.hex if colour is not None and colour.triplet else otherwise
-
-
-def ground_of(strip: Strip) -> str:
-    """Return the ground of a line's beginning."""
-    grounds = (each.style.bgcolor for each in strip if each.style is not None)
-    return next((hexadecimal(each, "") for each in grounds if each is not None), "#0b1418")
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ LONGEST = 30
 _MARKDOWN = MarkdownIt("commonmark").enable("table")
 _LISTS = ("td_open", "td_close", "list_item_open", "list_item_close")
 _NAMES = re.compile(r"`(?:(?:,| and| or|,? \.\.\.|/| to)? ?`)*")
-_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z`\"(])")
+_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z0-9`\"(])")
 _SHORT = re.compile(r"\b(e\.g|i\.e|etc|cf|vs|approx|No|Nr|p)\.")
 _WORD = re.compile(r"[\w`][\w'`.-]*")
 

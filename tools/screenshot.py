@@ -11,6 +11,7 @@ from tests.support.ports import free_port
 from tests.support.processes.screen import press, until
 from tests.support.waiting import listens
 from tests.support.waiting import until as wait_until
+from tools.film import svg
 from tui.address import parse_address
 from tui.app import TidegateApp
 from tui.gateway_client import GatewayClient
@@ -55,7 +56,6 @@ PICTURES = (
     ("tui-now", (160, 50), ()),
     ("tui-topics", (100, 24), ("2", "down", "down", "down")),
     ("tui-queues", (100, 30), ("4", "down")),
-    ("tui-events", (100, 24), ("6",)),
 )
 """each picture's name, its columns and lines, and the keys before it"""
 
@@ -94,7 +94,7 @@ async def picture(url: str, size: tuple[int, int], keys: tuple[str, ...]) -> str
         await until(lambda: session.state.incoming() is not None and session.queries.get(EVENTS).at)
         await press(pilot, *keys)
         await asyncio.sleep(WATCHED)
-        return app.export_screenshot(title="tidegate tui")
+        return svg([list(app.screen._compositor.render_strips())], "tidegate tui")  # noqa: SLF001
 
 
 if __name__ == "__main__":

@@ -4,7 +4,6 @@ import os
 import select
 import sys
 import time
-from collections.abc import Mapping
 from pathlib import Path
 from threading import Thread
 from typing import Any, ClassVar
@@ -18,6 +17,7 @@ from textual.color import Color
 from textual.geometry import Region
 from textual.screen import Screen
 from textual.strip import Strip
+from textual.theme import Theme
 from textual.widget import Widget
 
 from tui.address import DEFAULT_URL, AddressError, parse_address
@@ -234,9 +234,7 @@ class TidegateApp(App[None]):
         """Use the terminal's own 16 colours where it has no more."""
         ansi = not self.is_headless and self.console.color_system == "standard"
         self.ansi_color = ansi
-        self._palette = Palette(
-            None if ansi else _colours(self.current_theme.to_color_system().generate())
-        )
+        self._palette = Palette(None if ansi else colours_of(self.current_theme))
 
     def _change_theme(self) -> None:
         names = sorted(self.available_themes)
@@ -262,9 +260,9 @@ class TidegateApp(App[None]):
             self.session.tell(f"the screen is in {path}")
 
 
-def _colours(variables: Mapping[str, str]) -> dict[str, str]:
+def colours_of(theme: Theme) -> dict[str, str]:
     """Return a theme's colours; one that goes by its ground is mixed from the others."""
-    found = dict(variables)
+    found = dict(theme.to_color_system().generate())
     if not found.get("text-muted", "auto").startswith("#"):
         ground, text = (Color.parse(found[each]) for each in ("background", "foreground"))
         found["text-muted"] = ground.blend(text, 0.62).hex6

@@ -10,7 +10,7 @@ from textual.strip import Strip
 
 from tests.support.silent_client import Bench
 from tui import figures
-from tui.app import _colours
+from tui.app import colours_of
 from tui.cells import Cells
 from tui.theme import TIDE, Palette
 
@@ -52,7 +52,7 @@ def busy(bench: Bench, second: int) -> None:
 @pytest.mark.uncovered
 @pytest.mark.parametrize("digit", ["1", "2", "4"])
 def test_bytes_written_a_second(digit: str) -> None:
-    bench, palette = Bench(), Palette(_colours(TIDE.to_color_system().generate()))
+    bench, palette = Bench(), Palette(colours_of(TIDE))
     bench.client.answers["topics"] = {"error": "set remembered_topics"}
     console, cells = Console(color_system="truecolor"), Cells()
     bench.press(digit)

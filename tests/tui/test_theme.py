@@ -1,7 +1,7 @@
 import pytest
 from textual.theme import BUILTIN_THEMES, Theme
 
-from tui.app import _colours
+from tui.app import colours_of
 from tui.line import AT_CURSOR
 from tui.theme import ANSI, ASCII, NAMES, TIDE, TIDE_LIGHT, Palette, ascii_only
 
@@ -15,7 +15,7 @@ def luminance(triplet: tuple[int, int, int]) -> float:
 
 @pytest.mark.parametrize("theme", [TIDE, TIDE_LIGHT], ids=lambda theme: theme.name)
 def test_every_style_can_be_read_also_at_the_cursor(theme: Theme) -> None:
-    palette = Palette(_colours(theme.to_color_system().generate()))
+    palette = Palette(colours_of(theme))
     for name in (*NAMES, "alert", "caution", "caret"):
         for style in (palette.style(name), palette.style(name + AT_CURSOR)):
             assert style.color
@@ -27,7 +27,7 @@ def test_every_style_can_be_read_also_at_the_cursor(theme: Theme) -> None:
 
 def test_all_themes_have_every_colour() -> None:
     for theme in THEMES:
-        palette = Palette(_colours(theme.to_color_system().generate()))
+        palette = Palette(colours_of(theme))
         for name in NAMES:
             assert palette.style(name + AT_CURSOR).color
 
