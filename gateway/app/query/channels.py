@@ -67,7 +67,9 @@ class ChannelQueries:
         from gateway.broker.channels.moving import back
 
         source = self._named(request, "channel")
-        return await self._each(request, source, back(self._channels.named), "redrive")
+        return await self._each(
+            request, source, back(self._channels.named, self._core.turn.now), "redrive"
+        )
 
     async def _each(self, request: Request, source: "Channel", find: "Find", word: str) -> Answer:
         """Move messages one after the other; new ones that come meanwhile stay."""

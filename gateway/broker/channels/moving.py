@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from gateway.broker.channels.dead_letters import came_from
+from gateway.broker.instant import Instant
 from gateway.mqtt.message import Message
 from gateway.mqtt.publish_encoder import publication_of
 
@@ -56,10 +57,10 @@ def to_channel(target: "Channel") -> Find:
     return lambda message: Target(target, message)
 
 
-def back(channels: "Callable[[str], list[Channel]]") -> Find:
+def back(channels: "Callable[[str], list[Channel]]", now: Callable[[], Instant]) -> Find:
     """Return where dead letters go: to the channel that they came from, as what they were there.
 
-    `channels` returns those with a name.
+    `channels` returns those with a name. Letters arrive there `now`: they would be too old again.
     """
 
     def find(letter: Message) -> Target | None:
@@ -68,6 +69,7 @@ def back(channels: "Callable[[str], list[Channel]]") -> Find:
         if origin is None or not found:
             return None
         letter.topic, letter.user_properties = origin.topic, origin.user_properties
+        letter.arrived, letter.received_at = now()
         # what waits there came after it
         return Target(found[0], letter, replaces=False)
 

@@ -286,7 +286,9 @@ def test_redriven_letters_replace_nothing_and_moved_messages_do() -> None:
     client.drop()
     put(harness, "a3")
     channel, dead = channel_of(harness), channel_of(harness, "dead")
-    while move_next(dead, back(harness.broker.channels.named), harness.now):
+    while move_next(
+        dead, back(harness.broker.channels.named, lambda: harness.instant), harness.now
+    ):
         harness.settle()
     assert (dead.depth, channel.depth, channel.figures.replaced) == (0, 2, 1)
     assert move_next(channel, lambda _: None, harness.now) is channel  # to its own end

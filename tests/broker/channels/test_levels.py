@@ -199,7 +199,9 @@ def test_dead_letters_moves_and_redrive_keep_the_level() -> None:
     channel, dead = channel_of(harness), channel_of(harness, "dead")
     assert (channel.depth, dead.depth) == (0, 3)
     client.drop()
-    while move_next(dead, back(harness.broker.channels.named), harness.now):
+    while move_next(
+        dead, back(harness.broker.channels.named, lambda: harness.instant), harness.now
+    ):
         harness.settle()
     assert [len(each.waiting) for each in channel.every_level] == [1, 1, 1]
     there = channel_of(harness, "other")

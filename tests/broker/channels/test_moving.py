@@ -1,4 +1,5 @@
 from gateway.broker.channels.moving import back, move_next, to_channel
+from gateway.broker.publishing.expiry import SWEEP_INTERVAL
 from gateway.mqtt.packets import Publish
 from gateway.mqtt.properties import Properties
 from gateway.settings.broker import BrokerSettings
@@ -9,7 +10,7 @@ from tests.support.broker.durable_broker import DurableHarness
 LETTER = (("topic", "t/a"), ("channel", "jobs"), ("attempt", "5"))
 
 
-def two(**fields: int) -> DurableHarness:
+def two(**fields: object) -> DurableHarness:
     jobs = ChannelSettings("jobs", "t/#", **fields)  # type: ignore[arg-type]  # by name
     return DurableHarness(BrokerSettings(channels=(jobs, ChannelSettings("dead", "dead"))))
 
@@ -75,7 +76,7 @@ def test_what_is_no_dead_letter_goes_to_the_end_of_its_own_queue() -> None:
     for number, said in enumerate([*wrong, (("own", "x"), *LETTER)]):
         properties = Properties(user_properties=said)
         publisher.send(Publish("dead", b"%d" % number, 1, packet_id=9, properties=properties))
-    find = back(harness.broker.channels.named)
+    find = back(harness.broker.channels.named, lambda: harness.instant)
     found = [move_next(dead, find, harness.now) for _ in range(5)]
     assert found == [dead, dead, dead, dead, jobs]
     client = harness.connect("c")
@@ -85,6 +86,23 @@ def test_what_is_no_dead_letter_goes_to_the_end_of_its_own_queue() -> None:
     assert job.properties.user_properties[0] == ("own", "x")
     client.subscribe("$queue/dead", 1)
     assert got(client) == "0123"
+
+
+def test_a_letter_that_was_too_old_returns_with_a_new_age() -> None:
+    """Also after a restart, which knows ages by the wall clock."""
+    harness = two(maximum_age=100.0, dead_letter_expired=True, dead_letter_topic="dead")
+    publish(harness, "a")
+    harness.pass_time(100 + SWEEP_INTERVAL)
+    jobs, dead = channel_of(harness), channel_of(harness, "dead")
+    assert (jobs.depth, dead.depth) == (0, 1)
+    find = back(harness.broker.channels.named, lambda: harness.instant)
+    assert move_next(dead, find, harness.now) is jobs
+    harness.pass_time(80)
+    assert (jobs.depth, dead.depth) == (1, 0)
+    harness.crash()
+    client = harness.connect("c")
+    client.subscribe("$queue/jobs", 1)
+    assert got(client) == "a"
 
 
 def test_the_windows_of_consumers_are_shown() -> None:
