@@ -2,6 +2,7 @@
 
 import asyncio
 import shutil
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
@@ -15,9 +16,11 @@ from crashtest.numbers import name_in, payload_of
 from gateway.config.load import load
 from gateway.mqtt.packets import Connect, Packet, PubAck, Publish, Subscribe, SubscriptionRequest
 from gateway.mqtt.properties import Properties
+from gateway.mqtt.reason_codes import FAILURE, ReasonCode
 from tests.crash.conftest import LONG, MakeGateway
 from tests.support.disk.disk_recorder import Operation, operations, recorder
 from tests.support.disk.promises import Number, Promises, _Connection
+from tests.support.disk.storage import until
 from tests.support.gateway_here import Gateway
 from tests.support.ports import free_port
 from tests.support.power_cut.clients import session
@@ -55,6 +58,14 @@ KINDS = {
     "priorities": """memory_messages = 2
 priority = "CASE payload.number % 3 WHEN 0 THEN 'high' WHEN 1 THEN 'low' END"
 """,
+    "returned": "inflight_timeout = 1\nmax_attempts = 0",
+    "too old": """maximum_age = 1
+dead_letter_topic = "dead"
+dead_letter_expired = true
+[[channel]]
+name = "dead"
+filter = "dead"
+""",
     "last values": f'last_value = "payload.number % {KEYS}"',
 }
 
@@ -63,22 +74,32 @@ SHARED = "$share/jobs/jobs/#"
 
 @dataclass(slots=True)
 class ChannelPromises(Promises):
-    """Consumers were sent the `given_out` messages; the PUBACK of those `taken` was received."""
+    """What consumers were sent, and the messages `taken` whose PUBACK was received.
+
+    `given_out` counts how often each message was sent, `ids` are their identifiers.
+    """
 
     taken: set[Number] = field(default_factory=set)
-    given_out: set[Number] = field(default_factory=set)
+    given_out: Counter[Number] = field(default_factory=Counter)
+    ids: dict[Number, str] = field(default_factory=dict)
     _given: dict[tuple[int, int], Number] = field(default_factory=dict)
 
     def _said(self, connection: _Connection, packet: Packet) -> None:
         Promises._said(self, connection, packet)
         if isinstance(packet, Publish):
             number = self._given[id(connection), packet.packet_id or 0] = name_in(packet.payload)
-            self.given_out.add(number)
+            self.given_out[number] += 1
+            self.ids[number] = own(packet)["id"]
 
     def _heard(self, connection: _Connection, packet: Packet) -> None:
         Promises._heard(self, connection, packet)
-        if isinstance(packet, PubAck):
+        if isinstance(packet, PubAck) and packet.reason_code < FAILURE:
             self.taken.add(self._given[id(connection), packet.packet_id])
+
+
+def own(packet: Publish) -> dict[str, str]:
+    """Return the gateway's own properties of a message."""
+    return dict(packet.properties.user_properties[-3:])
 
 
 async def feed(port: int, random: Random) -> None:
@@ -99,8 +120,23 @@ async def feed(port: int, random: Random) -> None:
     client.close()
 
 
-async def work(port: int, random: Random) -> None:
+def treat(client: Client, packet: Publish, what: str) -> None:
+    """Acknowledge a message, refuse it, return it at once or later, or ask for more time."""
+    if what == "acknowledge":
+        client.send(PubAck(packet.packet_id))
+    elif what == "refuse":
+        client.send(PubAck(packet.packet_id, ReasonCode.UNSPECIFIED_ERROR))
+    elif what:
+        word, _, delay = what.partition(" ")
+        payload = f"{own(packet)['id']} {delay}".encode()
+        client.send(Publish(f"$CONTROL/tidegate/channel/jobs/{word}", payload))
+
+
+async def work(port: int, random: Random, kind: str) -> None:
     """Consume for a while, with connections that end while messages are in flight."""
+    words = ["acknowledge", "acknowledge", "acknowledge", "acknowledge", ""]
+    if kind == "returned":
+        words += ["refuse", "requeue", "requeue 1", "requeue 60", "touch"]
     while True:
         limits = Properties(receive_maximum=random.choice((1, 4, 100)))
         client = await Client.connect(port, Connect("worker", properties=limits))
@@ -110,15 +146,16 @@ async def work(port: int, random: Random) -> None:
             async with asyncio.timeout(0.2):
                 async for packet in client.packets():
                     left -= 1
-                    if isinstance(packet, Publish) and random.random() < 0.8:
-                        client.send(PubAck(packet.packet_id))
+                    if isinstance(packet, Publish):
+                        treat(client, packet, random.choice(words))
                     if not left:
                         break
         except TimeoutError:
             continue  # all that it has room for is in flight
         finally:
             client.abort()
-        await asyncio.sleep(random.choice((0, 0.02)))
+        pauses = (0, 1.2) if kind == "too old" else (0, 0.02)
+        await asyncio.sleep(random.choice(pauses))
 
 
 async def record(make_gateway: MakeGateway, root: Path, seed: int, kind: str) -> list[Operation]:
@@ -127,7 +164,7 @@ async def record(make_gateway: MakeGateway, root: Path, seed: int, kind: str) ->
     gateway = make_gateway(CONFIGURATION.replace("KEYS", KINDS[kind]), wrapper=recorder(trace))
     gateway.data = root / "data"
     await gateway.start()
-    worker = asyncio.create_task(work(gateway.port, random))
+    worker = asyncio.create_task(work(gateway.port, random, kind))
     await feed(gateway.port, random)
     worker.cancel()
     with suppress(asyncio.CancelledError):
@@ -136,29 +173,33 @@ async def record(make_gateway: MakeGateway, root: Path, seed: int, kind: str) ->
     return [*operations(trace.read_text())]
 
 
-async def come(image: Path, kind: str, findings: list[str]) -> list[Number]:
-    """Return what a consumer gets from a gateway that starts on what is left of a disk."""
+async def come(image: Path, kind: str, findings: list[str]) -> list[Publish]:
+    """Return what consumers get from a gateway that starts on what is left of a disk."""
     file = image / "gateway.toml"
     file.write_text(CONFIGURATION.replace("KEYS", KINDS[kind]).format(port=free_port()))
-    found: list[Number] = []
+    found: list[Publish] = []
     async with AsyncExitStack() as stack:
         gateway = Gateway(load(file), image / "data", stack)
         await gateway.start()
         if gateway.database.salvage is not None:
             findings.append("the database was taken for damaged")
-        (channel,) = gateway.broker.channels.named("jobs")
-        owed = channel.depth
+        channels = [*gateway.broker.channels]
         client = await session(gateway.listeners[0].port, "last")
-        client.send(Subscribe(1, [SubscriptionRequest(SHARED, 1)]))
-        packets = client.packets()
-        async with asyncio.timeout(PATIENCE):
-            while len(found) < owed:
-                packet = await anext(packets)
-                if isinstance(packet, Publish):
-                    client.send(PubAck(packet.packet_id))
-                    found.append(name_in(packet.payload))
+        filters = [f"$queue/{each.settings.share_name}" for each in channels]
+        client.send(Subscribe(1, [SubscriptionRequest(each, 1) for each in filters]))
+        reading = asyncio.create_task(take_all(client, found))
+        await until(lambda: not any(each.depth + each.in_flight for each in channels), PATIENCE)
+        reading.cancel()
         client.close()
     return found
+
+
+async def take_all(client: Client, found: list[Publish]) -> None:
+    """Note and acknowledge what comes."""
+    async for packet in client.packets():
+        if isinstance(packet, Publish):
+            found.append(packet)
+            client.send(PubAck(packet.packet_id))
 
 
 def at(
@@ -185,15 +226,31 @@ def most_owed(calls: list[Operation]) -> int:
     return moment
 
 
-def faults(kind: str, promises: ChannelPromises, came: list[Number]) -> list[str]:
+def faults(kind: str, promises: ChannelPromises, packets: list[Publish]) -> list[str]:
     """Return what the messages that came lack, or should not be."""
+    came = [name_in(each.payload) for each in packets]
+    others = [
+        *_strangers(promises, [each for each in packets if each.topic != "dead"]),
+        *(f"{each} is lost" for each in sorted(promises.kept - promises.taken - {*came})),
+    ]
     if kind == "last values":
-        return [*_faults_of_keys(promises, came)]
-    lost = [f"{each} is lost" for each in sorted(promises.kept - promises.taken - {*came})]
+        return [*_strangers(promises, packets), *_faults_of_keys(promises, came)]
+    if kind == "too old":  # a letter may be there twice
+        return others
     found = sorted({*came})
     if kind == "priorities":
         found.sort(key=lambda each: LEVELS.index(each[1] % len(LEVELS)))
-    return lost + ([] if came == found else [f"{came} came, in order {found}"])
+    return others + ([] if came == found else [f"{came} came, in order {found}"])
+
+
+def _strangers(promises: ChannelPromises, packets: list[Publish]) -> Iterator[str]:
+    """Yield messages with another identifier than before, or with attempts that nobody made."""
+    for packet in packets:
+        name, said = name_in(packet.payload), own(packet)
+        if promises.ids.get(name, said["id"]) != said["id"]:
+            yield f"{name} was {promises.ids[name]} and is {said['id']}"
+        if int(said["attempt"]) > promises.given_out[name] + 1:
+            yield f"{name} had {promises.given_out[name]} attempts, and says {said['attempt']}"
 
 
 def _faults_of_keys(promises: ChannelPromises, came: list[Number]) -> Iterator[str]:
