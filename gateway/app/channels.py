@@ -54,13 +54,10 @@ class ChannelFigures:
 
 
 def _levels(channel: "Channel") -> dict[str, int]:
-    """Return the figures of a channel with priorities."""
+    """Return the depth of each level of a channel with priorities."""
     if channel.levels is None:
         return {}
-    return {
-        **{f"depth_{each.level.name.lower()}": len(each.waiting) for each in channel.every_level},
-        "bad_priority": channel.figures.bad_priority,
-    }
+    return {f"depth_{each.level.name.lower()}": len(each.waiting) for each in channel.every_level}
 
 
 def _figures(channel: "Channel", now: float) -> dict[str, int | float | str]:
@@ -82,6 +79,7 @@ def _figures(channel: "Channel", now: float) -> dict[str, int | float | str]:
         "delivered": figures.delivered,
         "acknowledged": figures.acknowledged,
         "unacknowledged": figures.unacknowledged,
+        "bad_priority": figures.bad_priority,
         "replaced": figures.replaced,
         "requeued": figures.requeued,
         "timed_out": figures.timed_out,
