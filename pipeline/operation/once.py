@@ -217,9 +217,11 @@ def _derive(
 
 
 def _forget(settings: Settings, committed: State, plan: Plan) -> None:
-    on_disk.remove_batches(settings.tables, set(plan.forget))
-    left = on_disk.silver_islands(settings.tables)
+    """Take batches out, first of the state: rows of what it does not know are found by any run."""
+    gone = set(plan.forget)
+    left = on_disk.silver_islands(settings.tables, gone)
     state.forget(settings.checkpoints, committed, plan.forget, left)
+    on_disk.remove_batches(settings.tables, gone)
 
 
 def _run_batches(

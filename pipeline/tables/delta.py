@@ -187,7 +187,7 @@ def replace(root: Path, staged: Path, prefix: str, name: str, values: Collection
     """
     near = within(files(root), name, values)
     staged.mkdir(parents=True, exist_ok=True)
-    gone = [each for each in near if _only(each, name, values)]  # it may be unreadable
+    gone = [each for each in near if only(each, name, values)]  # it may be unreadable
     schema = pa.schema(DeltaTable(root.as_uri()).schema().to_arrow())
     wanted = _distinct(values, schema.field(name).type)
     for number, each in enumerate(each for each in near if each not in gone):
@@ -209,10 +209,10 @@ def remove(root: Path, name: str, values: Collection[Any]) -> None:
         staged.rmdir()
 
 
-def _only(file: Mapping[str, Any], name: str, values: Collection[Any]) -> bool:
+def only(file: Mapping[str, Any], name: str, values: Collection[Any]) -> bool:
     """Say whether all rows of a file must have these values, by its statistics."""
-    lowest, highest = file[f"min.{name}"], file[f"max.{name}"]
-    if isinstance(lowest, int):
+    lowest, highest = file.get(f"min.{name}"), file.get(f"max.{name}")
+    if isinstance(lowest, int) and isinstance(highest, int):
         return all(value in values for value in range(lowest, highest + 1))
     return False  # it may have rows without a value
 

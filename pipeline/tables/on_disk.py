@@ -65,12 +65,18 @@ def remove_batches(root: Path, batches: Collection[int]) -> None:
         delta.remove(root / table, "batch", batches)
 
 
-def silver_islands(root: Path) -> pa.Table:
-    """Return the islands of silver's rows, by the rows themselves."""
+def silver_islands(root: Path, but: Collection[int] = ()) -> pa.Table:
+    """Return the islands of silver's rows but for those of some batches, by the rows themselves."""
+    folder = root / "silver"
+    gone = pa.array(sorted(but), pa.int64())
     found = islands.SCHEMA.empty_table()
-    for part in delta.scan(root / "silver", [*KEY, "event_time"]):
-        more = islands.islands_of(with_ms(pa.Table.from_batches([part])))
-        found = islands.merged(pa.concat_tables([found, more]))
+    for each in delta.files(folder):
+        if delta.only(each, "batch", but):  # it may be unreadable
+            continue
+        for part in delta.parts(folder, each, [*KEY, "event_time", "batch"]):
+            rows = part.filter(pc.invert(pc.is_in(part["batch"], value_set=gone)))
+            more = islands.islands_of(with_ms(pa.Table.from_batches([rows])))
+            found = islands.merged(pa.concat_tables([found, more]))
     return found
 
 

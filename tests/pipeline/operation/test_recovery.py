@@ -124,6 +124,28 @@ def test_everything_comes_back(
     assert contents(settled) == contents(undisturbed)
 
 
+@pytest.mark.uncovered
+def test_a_repair_that_is_killed_is_ended_by_the_next_run(
+    settled: Path, tmp_path: Path, run: "Run"
+) -> None:
+    put_records(settled / "landing", [record(9)], first=9)
+    run(settled)
+    expected = contents(Path(shutil.copytree(settled, tmp_path / "expected")))
+    cut_a_file(settled)
+    for verify, place, call, after in (
+        (True, "pipeline.tables.state.forget", 1, True),
+        (False, "pipeline.tables.delta.remove", 1, True),
+        (False, "pipeline.tables.delta.remove", 3, False),
+        (False, "pipeline.batches.run_batch.write_commit", 1, False),
+    ):
+        with pytest.MonkeyPatch.context() as patch:
+            kill_at(patch, place, call, after=after)
+            with pytest.raises(Killed):
+                run(settled, verify=verify)
+    run(settled)
+    assert contents(settled) == expected
+
+
 @pytest.mark.parametrize("damage", DAMAGES[1:])
 def test_rows_that_could_not_come_back_are_not_taken_out(
     settled: Path, run: "Run", damage: Callable[[Path], None]
