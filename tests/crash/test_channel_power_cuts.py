@@ -2,8 +2,7 @@
 
 import asyncio
 import shutil
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -74,22 +73,17 @@ SHARED = "$share/jobs/jobs/#"
 
 @dataclass(slots=True)
 class ChannelPromises(Promises):
-    """What consumers were sent, and the messages `taken` whose PUBACK was received.
-
-    `given_out` counts how often each message was sent, `ids` are their identifiers.
-    """
+    """Identifiers of the messages `given_out` to consumers; the PUBACK of those `taken` came."""
 
     taken: set[Number] = field(default_factory=set)
-    given_out: Counter[Number] = field(default_factory=Counter)
-    ids: dict[Number, str] = field(default_factory=dict)
+    given_out: dict[Number, str] = field(default_factory=dict)
     _given: dict[tuple[int, int], Number] = field(default_factory=dict)
 
     def _said(self, connection: _Connection, packet: Packet) -> None:
         Promises._said(self, connection, packet)
         if isinstance(packet, Publish):
             number = self._given[id(connection), packet.packet_id or 0] = name_in(packet.payload)
-            self.given_out[number] += 1
-            self.ids[number] = own(packet)["id"]
+            self.given_out[number] = own(packet)["id"]
 
     def _heard(self, connection: _Connection, packet: Packet) -> None:
         Promises._heard(self, connection, packet)
@@ -117,6 +111,7 @@ async def feed(port: int, random: Random) -> None:
         )
         for _ in numbers:
             await anext(packets)
+        await asyncio.sleep(random.choice((0, 0.05)))  # the consumer works meanwhile
     client.close()
 
 
@@ -215,15 +210,25 @@ def at(
     return disk, promises
 
 
-def most_owed(calls: list[Operation]) -> int:
-    """Return a line at which the most messages were promised and not taken."""
-    promises, most, moment = ChannelPromises(), 0, 0
+def most(calls: list[Operation], of: Callable[[ChannelPromises], set[Number]]) -> int:
+    """Return a line at which there are the most of these messages."""
+    promises, highest, moment = ChannelPromises(), 0, 0
     for call in calls:
         promises.note(call)
-        owed = len(promises.kept - promises.taken)
-        if owed > most:
-            most, moment = owed, call.ended + 1
+        count = len(of(promises))
+        if count > highest:
+            highest, moment = count, call.ended + 1
     return moment
+
+
+def owed(promises: ChannelPromises) -> set[Number]:
+    """Return what was promised and not taken."""
+    return promises.kept - promises.taken
+
+
+def in_flight(promises: ChannelPromises) -> set[Number]:
+    """Return those of them that a consumer was sent."""
+    return owed(promises) & promises.given_out.keys()
 
 
 def faults(kind: str, promises: ChannelPromises, packets: list[Publish]) -> list[str]:
@@ -244,13 +249,12 @@ def faults(kind: str, promises: ChannelPromises, packets: list[Publish]) -> list
 
 
 def _strangers(promises: ChannelPromises, packets: list[Publish]) -> Iterator[str]:
-    """Yield messages with another identifier than before, or with attempts that nobody made."""
+    """Yield messages with another identifier than before."""
     for packet in packets:
-        name, said = name_in(packet.payload), own(packet)
-        if promises.ids.get(name, said["id"]) != said["id"]:
-            yield f"{name} was {promises.ids[name]} and is {said['id']}"
-        if int(said["attempt"]) > promises.given_out[name] + 1:
-            yield f"{name} had {promises.given_out[name]} attempts, and says {said['attempt']}"
+        name, now = name_in(packet.payload), own(packet)["id"]
+        before = promises.given_out.get(name, now)
+        if before != now:
+            yield f"{name} was {before} and is {now}"
 
 
 def _faults_of_keys(promises: ChannelPromises, came: list[Number]) -> Iterator[str]:
@@ -279,10 +283,11 @@ async def test_what_a_channel_was_given_before_the_power_went_comes(
     calls = await record(make_gateway, root, seed, kind)
     answers = [call.began + 1 for call in calls if call.name.startswith("send")]
     moments = sorted(random.choices(answers, k=CUTS))
-    findings = {}
+    findings, worst = {}, most(calls, owed)
+    moments += [worst, most(calls, in_flight)]
     for moment in [*moments, *LIES]:
         lies = moment < 0
-        disk, promises = at(most_owed(calls) if lies else moment, calls, root, lies=lies)
+        disk, promises = at(worst if lies else moment, calls, root, lies=lies)
         image = tmp_path / f"image{moment}"
         disk.cut(random, image)
         findings[moment] = reported = list[str]()
