@@ -50,6 +50,8 @@ topic = "sensors/#"
 PLACES = {
     "/etc/tidegate": "{folder}",
     "/var/lib/tidegate": "{folder}/var",
+    "/root/": "{folder}/root/",
+    "/mnt/backup": "{folder}/mnt",
     "barn.lan": "127.0.0.1",
     "1883": "{port}",
     "1884": "{fleet}",
@@ -114,10 +116,13 @@ class Sandbox:
         self.gateway = GatewayProcess(folder, CONFIG, "--data", "var")
         self._fleet, self._metrics = free_port(), free_port()
         self._client: paho.Client | None = None
+        self._stopped = False
         self._jobs: list[subprocess.Popen[bytes]] = []
         self._subscribers: dict[Path, int] = {}
         """The output of each, and how much of it was compared."""
         (folder / "users").touch()
+        for name in ("root", "mnt"):
+            (folder / name).mkdir()
         (folder / "bin").mkdir()
         (folder / "bin/tidegate").symlink_to(COMMAND)
         (folder / "bin/sudo").write_text('#!/bin/sh\nexec "$@"\n')
@@ -134,7 +139,7 @@ class Sandbox:
         self._client = paho.Client(CallbackAPIVersion.VERSION2, client_id="pump-7")
         self._client.connect("127.0.0.1", self.gateway.port)
         self._client.loop_start()
-        for value in (21, 22):
+        for value in (21, 22, 24, 23, 22):
             sent = self._client.publish("sensors/boiler/temperature", f'{{"value":{value}}}', qos=1)
             sent.wait_for_publish(SECONDS)
 
@@ -175,22 +180,26 @@ class Sandbox:
         elif words[:2] == ["tidegate", "run"]:
             self.start()
         else:
-            if not OFFLINE.match(step.command):
+            if not self._stopped and not OFFLINE.match(step.command):
                 self.start()
             self.judge(step, words)
 
     def _do(self, command: str, words: list[str]) -> tuple[str, int]:
         """Run it to its end, or beside what follows; return what it prints, and its status."""
+        if words[0].startswith("mosquitto_") and "-p" not in words:
+            command = command.replace(words[0], f"{words[0]} -p {self.gateway.port}", 1)
         if words[-1] == "&":
             self._begin_job(self.here(command).rpartition("&")[0])
             return "", 0
-        if words[0] == "tidegate" and words[-1] not in JOINS and not ENDLESS.match(command):
-            words = [self.here(word) for word in [*words, *defaults(words[1:])]]
+        alone = words[0] == "tidegate" and words[-1] not in JOINS
+        missing = defaults(words[1:]) if alone else []
+        if alone and "$(" not in command and not ENDLESS.match(command):
+            words = [self.here(word) for word in [*words, *missing]]
             done = tidegate(*words[1:], folder=self.folder, stdin=GIVEN)
             if words[1] == "user":  # which a running gateway notices within a second
                 tidegate("reload", folder=self.folder)
         else:
-            command = self.here(command)
+            command = self.here(" ".join([command.partition("  #")[0], *missing]))
             if ENDLESS.match(command):
                 command = f"{LISTENING} {command}"
             done = subprocess.run(
@@ -227,8 +236,9 @@ class Sandbox:
         job.wait(SECONDS)
 
     def _systemctl(self, what: str) -> None:
-        if what in ("stop", "restart"):
+        if what in ("stop", "restart", "disable"):
             self.stop()
+        self._stopped = what in ("stop", "disable")
         if what in ("start", "restart"):
             self.start()
 

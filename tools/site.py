@@ -27,8 +27,8 @@ _PLACES = {path: f"repository/{path.lower()}" for path in OUTSIDE}
 _LINK = re.compile(
     r"(!?\[((?:[^\]\[]|\[[^\]]*\])*)\])\((?!https?:|#|mailto:)([^)#\s]+)(#[^)\s]*)?\)"
 )
-_FENCE = re.compile(r"^(```\w+) .+$", re.MULTILINE)
-"""A block with a name for its test, which Markdown for Python does not take for a block."""
+_FENCE = re.compile(r"^(```\w+) (.+)$", re.MULTILINE)
+"""A block with a name, of its file or for its test; GitHub does not show it."""
 _ITEM = re.compile(r"\[([^\]]+)\]\(([^)#]+)\)")
 
 
@@ -73,4 +73,4 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
             return link[2]  # the site has no folders, nor other files of the repository
         return f"{link[1]}({os.path.relpath(place, posixpath.dirname(here) or '.')}{link[4] or ''})"
 
-    return _FENCE.sub(r"\1", _LINK.sub(mend, markdown))
+    return _FENCE.sub(r'\1 title="\2"', _LINK.sub(mend, markdown))
