@@ -51,6 +51,7 @@ PLACES = {
     "/etc/tidegate": "{folder}",
     "/var/lib/tidegate": "{folder}/var",
     "/root/": "{folder}/root/",
+    "/etc/mosquitto": "{folder}/mosquitto",
     "/mnt/backup": "{folder}/mnt",
     "barn.lan": "127.0.0.1",
     "1883": "{port}",
@@ -123,6 +124,7 @@ class Sandbox:
         (folder / "users").touch()
         for name in ("root", "mnt"):
             (folder / name).mkdir()
+        (folder / "mosquitto").symlink_to(folder)
         (folder / "bin").mkdir()
         (folder / "bin/tidegate").symlink_to(COMMAND)
         (folder / "bin/sudo").write_text('#!/bin/sh\nexec "$@"\n')
@@ -152,14 +154,10 @@ class Sandbox:
             self._end_job()
 
     def here(self, text: str) -> str:
-        for shown, place in self._places().items():
-            text = text.replace(shown, place)
-        return text
+        return replace(text, self._places())
 
     def there(self, text: str) -> str:
-        for shown, place in reversed(self._places().items()):
-            text = text.replace(place, shown)
-        return text
+        return replace(text, {place: shown for shown, place in self._places().items()})
 
     def _places(self) -> dict[str, str]:
         here = {
@@ -269,6 +267,12 @@ class Sandbox:
     def _new(self) -> Iterator[str]:
         for file, seen in self._subscribers.items():
             yield self.there(SAID.sub("", file.read_text()[seen:]))
+
+
+def replace(text: str, places: dict[str, str]) -> str:
+    """Return the text with each place in the other's stead; the longer goes before the shorter."""
+    longest = sorted(places, key=len, reverse=True)
+    return re.sub("|".join(map(re.escape, longest)), lambda found: places[found[0]], text)
 
 
 def defaults(words: list[str]) -> list[str]:

@@ -147,7 +147,7 @@ class Channels:
             self._change(channel, left)
             logger.warning(
                 "channel %s with the filter %s is not configured any more: it exists, with %d "
-                "messages, until `tidegate channel delete %s`",
+                "messages, until `tidegate channel delete %s` (tidegate docs channels)",
                 *(before.share_name, before.topic_filter, channel.depth + channel.in_flight),
                 before.share_name,
             )
