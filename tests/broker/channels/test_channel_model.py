@@ -1,12 +1,15 @@
 """A channel under whatever its publishers, its consumers, the clock and the power do."""
 
+from collections import Counter
+from typing import Any
+
 import pytest
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from gateway.broker.channels.channel import Channel
-from gateway.broker.channels.moving import move_next
+from gateway.broker.channels.moving import Find, back, move_next
 from gateway.broker.channels.stamps import message_id
 from gateway.mqtt.packets import PubAck, Publish
 from gateway.mqtt.reason_codes import ReasonCode
@@ -18,6 +21,12 @@ from tests.support.broker.memory_client import MemoryClient
 NAMES = ("x", "y", "z")
 FILTERS = ("$share/jobs/t/#", "$queue/jobs", "$share/jobs/t/1")
 TIMEOUT = 10.0
+LETTERS: dict[str, Any] = {
+    "max_attempts": 3,
+    "maximum_age": 25.0,
+    "dead_letter_topic": "dead",
+    "dead_letter_expired": True,
+}
 
 
 class ChannelModel(RuleBasedStateMachine):
@@ -27,25 +36,39 @@ class ChannelModel(RuleBasedStateMachine):
         filters=st.tuples(*[st.sampled_from(FILTERS)] * len(NAMES)),
         choice=st.sampled_from([*Choice]),
         memory=st.sampled_from([1, 3, 100]),
+        letters=st.booleans(),
     )
-    def begin(self, filters: tuple[str, ...], choice: Choice, memory: int) -> None:
+    def begin(self, filters: tuple[str, ...], choice: Choice, memory: int, letters: bool) -> None:
         self.filters = dict(zip(NAMES, filters, strict=True))
-        found = ChannelSettings(
-            "jobs", "t/#", choice, memory_messages=memory, inflight_timeout=TIMEOUT, max_attempts=0
+        fields = LETTERS if letters else {"max_attempts": 0}
+        jobs = ChannelSettings(
+            *("jobs", "t/#", choice), memory_messages=memory, inflight_timeout=TIMEOUT, **fields
         )
-        self.choice = choice
-        self.harness = DurableHarness(BrokerSettings(channels=(found,)))
+        self.choice, self.letters = choice, letters
+        channels = (jobs, ChannelSettings("dead", "dead"))
+        self.harness = DurableHarness(BrokerSettings(channels=channels))
         self.clients: dict[str, MemoryClient] = {}
-        self.held: dict[str, dict[int, int]] = {}  # by consumer: messages by packet identifier
+        # by consumer: messages by packet identifier, and how often each was moved before
+        self.held: dict[str, dict[int, tuple[int, int]]] = {}
+        self.moved: Counter[int] = Counter()
+        self.sent: dict[int, tuple[str, int]] = {}  # identifier and attempt that were sent last
         self.published = 0
         self.acknowledged: set[int] = set()
         self.seen: set[int] = set()
         self.newest: dict[str, int] = {}  # by topic, of messages seen for the first time
         self.ordered = True  # until a message went back
 
-    def channel(self) -> Channel:
-        (channel,) = self.harness.broker.channels.named("jobs")
+    def channel(self, name: str = "jobs") -> Channel:
+        (channel,) = self.harness.broker.channels.named(name)
         return channel
+
+    def waiting(self, name: str) -> list[int]:
+        """The messages that wait in memory in a channel, as an operator is shown them."""
+        return [
+            int(offer.span.publication.new_message(number).payload)
+            for offer in self.channel(name).waiting.offers()
+            for number in range(offer.span.first, offer.span.first + offer.span.count)
+        ]
 
     def look(self) -> None:
         """Take in what consumers were sent."""
@@ -58,7 +81,12 @@ class ChannelModel(RuleBasedStateMachine):
         number = int(packet.payload)
         assert number not in self.acknowledged, f"{number} came after its acknowledgement"
         assert packet.packet_id not in self.held[name]
-        self.held[name][packet.packet_id] = number
+        self.held[name][packet.packet_id] = number, self.moved[number]
+        (_, own), _, (_, attempt) = packet.properties.user_properties[-3:]
+        before, attempts = self.sent.get(number, (own, 0))
+        assert own == before, f"{number} was {before} and is {own}"
+        assert int(attempt) > attempts
+        self.sent[number] = own, int(attempt)
         if number not in self.seen and self.choice is Choice.STICKY and self.ordered:
             assert number > self.newest.get(packet.topic, -1)
             self.newest[packet.topic] = number
@@ -86,15 +114,16 @@ class ChannelModel(RuleBasedStateMachine):
         name = data.draw(st.sampled_from(sorted(self.clients)))
         if self.held[name]:
             packet_id = data.draw(st.sampled_from(sorted(self.held[name])))
-            number = self.held[name].pop(packet_id)
-            if self.owes(name, number):
+            number, moved = self.held[name].pop(packet_id)
+            if moved == self.moved[number] and self.owes(name, number):
                 self.acknowledged.add(number)
             self.clients[name].send(PubAck(packet_id))
             self.look()
 
     def owes(self, name: str, number: int) -> bool:
-        """Whether a message was not acknowledged, and no other consumer has it now."""
-        return number not in self.acknowledged and not any(
+        """Whether a message was not acknowledged, is no letter, and nobody else has it now."""
+        gone = number in self.acknowledged or number in self.waiting("dead")
+        return not gone and not any(
             int(each.sent.publication.new_message(one).payload) == number
             for each in self.channel().deliveries
             if each.consumer.client_id != name
@@ -154,7 +183,25 @@ class ChannelModel(RuleBasedStateMachine):
         """Messages go to the end of their own channel, as an operator may move them."""
         self.ordered = False
         for _ in range(count):
-            move_next(self.channel(), lambda _: None, self.harness.now)
+            self.move_one("jobs", lambda _: None)
+        self.look()
+
+    def move_one(self, name: str, find: Find) -> bool:
+        """Move the next message; an acknowledgement of an earlier delivery counts no more."""
+        channel, first = self.channel(name), next(iter(self.waiting(name)), -1)
+        if move_next(channel, find, self.harness.now) is None:
+            return False
+        self.moved[first] += 1
+        self.sent.pop(first, None)
+        return True
+
+    @rule()
+    def redrive(self) -> None:
+        """All dead letters go back to the channel that they came from."""
+        find = back(self.harness.broker.channels.named, lambda: self.harness.instant)
+        while self.move_one("dead", find):
+            self.ordered = False
+        self.harness.pass_time(0)
         self.look()
 
     @precondition(lambda self: self.clients)
@@ -205,9 +252,15 @@ class ChannelModel(RuleBasedStateMachine):
     @invariant()
     def nothing_is_lost_or_doubled(self) -> None:
         if hasattr(self, "harness"):
-            channel = self.channel()
+            self.harness.pass_time(0)  # letters are published
+            self.look()
+            jobs, dead = self.channel(), self.channel("dead")
             owed = self.published - len(self.acknowledged)
-            assert channel.depth + channel.in_flight == owed
+            assert jobs.depth + jobs.in_flight + dead.depth == owed
+            assert self.letters or not dead.depth
+            shown = self.waiting("jobs") + self.waiting("dead")
+            assert len({*shown}) == len(shown)
+            assert not self.acknowledged & {*shown}
 
     def teardown(self) -> None:
         """Everything that was not acknowledged comes to a consumer that takes it."""
@@ -222,8 +275,9 @@ class ChannelModel(RuleBasedStateMachine):
         self.resume_filter("t/1")
         self.resume_filter("t/+")
         self.connect("x", 100)
-        while self.held["x"]:
-            for packet_id, number in list(self.held["x"].items()):
+        while self.held["x"] or self.waiting("dead"):
+            self.redrive()
+            for packet_id, (number, _) in list(self.held["x"].items()):
                 del self.held["x"][packet_id]
                 self.acknowledged.add(number)
                 self.clients["x"].send(PubAck(packet_id))
