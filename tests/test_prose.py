@@ -14,14 +14,6 @@ from tools.prose import PAGES, page_faults, text_faults
 
 ROOT = Path(__file__).parents[1]
 FILES = sorted({path for pattern in PAGES for path in ROOT.glob(pattern)})
-EXEMPT = frozenset(
-    {
-        "docs/use/channels.md",
-        "docs/use/pipeline.md",
-    }
-)
-"""Pages that are still to be mended."""
-
 LONG = 120
 """Characters of an error text or a log line, at most, which does not name a page."""
 
@@ -69,8 +61,7 @@ def printed(source: Path) -> Iterator[str]:
 
 @table("page", FILES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_pages(page: Path) -> None:
-    if page.relative_to(ROOT).as_posix() not in EXEMPT:
-        assert [*page_faults(page.read_text(encoding="utf-8"))] == []
+    assert [*page_faults(page.read_text(encoding="utf-8"))] == []
 
 
 @table("parser", [parser_of_all(), pipeline()], ids=("tidegate", "tidegate-pipeline"))
