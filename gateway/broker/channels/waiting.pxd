@@ -45,3 +45,5 @@ cdef class Waiting:
     @cython.locals(offer=Offer, span=Span)
     cpdef Offer first(self, double now)
     cpdef Span pop(self, Py_ssize_t count)
+    @cython.locals(span=Span)
+    cdef Span _pop_queue(self, Py_ssize_t count)
