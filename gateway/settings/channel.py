@@ -6,10 +6,10 @@ from enum import StrEnum
 from gateway.settings.checks import (
     boolean,
     channel_name,
-    expression,
     one_of,
     plain_topic,
     unshared_filter,
+    value_expression,
     whole_number,
 )
 from gateway.settings.declaration import Mistake, key, settings_class
@@ -121,13 +121,13 @@ class ChannelSettings:
     )
 
     priority: str | None = key(
-        expression,
+        value_expression,
         "[expression](where.md) whose value is `'high'`, `'normal'` or `'low'`, such as "
         "`$user.priority`; higher ones are delivered first",
         None,
     )
     last_value: str | None = key(
-        expression,
+        value_expression,
         "[expression](where.md) such as `topic` or `payload.device`: of waiting messages with the "
         "same value only the newest is delivered",
         None,

@@ -40,6 +40,7 @@ topic_filter = Check(text.read, "a topic filter", text.schema)
 unshared_filter = Check(text.read, "a topic filter, not shared", text.schema)
 expression = Check(text.read, "an expression", text.schema)
 rule_expression = Check(text.read, "an expression", text.schema)
+value_expression = Check(text.read, "an expression", text.schema)
 """Texts that `gateway/app/checks/check.py` checks: lower layers do not know their meaning."""
 
 

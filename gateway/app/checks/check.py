@@ -262,6 +262,12 @@ def _rule_expression(expression: str) -> None:
     _compile(compile_rule, expression)
 
 
+def _value_expression(expression: str) -> None:
+    from gateway.where.compile import compile_value
+
+    _compile(compile_value, expression)
+
+
 def _compile(compile_one: Callable[[str], object], expression: str) -> None:
     try:
         compile_one(expression)
@@ -333,6 +339,7 @@ MEANINGS: dict[Check[Any], Callable[[str], None]] = {
     checks.unshared_filter: _unshared_filter,
     checks.expression: _expression,
     checks.rule_expression: _rule_expression,
+    checks.value_expression: _value_expression,
     checks.windows: _window,
     checks.proxy_url: _proxy,
     checks.fleet_urls: _fleet_url,

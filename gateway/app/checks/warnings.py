@@ -47,12 +47,12 @@ def warnings(configuration: Configuration, data: Path | None = None) -> list[str
 
 def _unlikely_filters(configuration: Configuration) -> Iterator[str]:
     for name, key, value in values_of(configuration):
-        if key.check in (checks.expression, checks.rule_expression):
+        if key.check in (checks.expression, checks.rule_expression, checks.value_expression):
             from gateway.where.language.likely_mistakes import likely_mistakes
             from gateway.where.rule import compile_rule
 
             where = compile_rule(value)
-            if where.never_true:
+            if where.never_true and key.check is not checks.value_expression:
                 yield f"{name}: the filter can never be true: {value}"
             for mistake in likely_mistakes(value, where.expression):
                 yield f"{name}: {mistake}"

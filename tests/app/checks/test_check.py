@@ -159,11 +159,21 @@ def test_unlikely_filters_are_warned_of(tmp_path: Path, capsys: pytest.CaptureFi
         client = "*"
         filter = "a"
         where = "payload.t > 10 AND payload.t < 5"
+        [[channel]]
+        name = "values"  # which need not be true
+        filter = "c/#"
+        priority = "CASE WHEN payload.urgent IS TRUE THEN 'high' END"
+        [[channel]]
+        name = "mistake"
+        filter = "d/#"
+        priority = 'CASE WHEN payload.state = "ON" THEN $user.p END'
         """
     )
     assert main(["check", str(path)]) == 0
     output = capsys.readouterr().out.splitlines()
-    assert [line.partition("warning: ")[2].partition(":")[0] for line in output[:-1]] == [
+    found = [line.partition("warning: ")[2].partition(":")[0] for line in output[:-1]]
+    assert sorted(found) == [
+        "channel[1].priority",
         "subscription_filter[0].where",
         "uplink.rule[0].where",
         "uplink.rule[1].where",
