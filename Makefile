@@ -55,6 +55,7 @@ test: $(DEVELOP) ## run every test; as root install what tests need
 	@PYTHON=$(BIN)/python tests/support/get_umqtt.sh || true
 	@PYTHON=$(BIN)/python tests/support/get_clients.sh || true
 	@tests/support/get_promtool.sh || true
+	@tests/support/get_azurite.sh || true
 	@$(BIN)/coverage erase
 	@echo "8,000 tests, which take about $$((20 / $$(nproc) + 1)) minutes; a line ends with the percentage that is done"
 	@$(BIN)/coverage run --parallel-mode -m $(SIDE_BY_SIDE)
@@ -72,6 +73,7 @@ test-compiled: compile ## run every test on the compiled modules, which are remo
 	@PYTHON=$(BIN)/python tests/support/get_umqtt.sh || true
 	@PYTHON=$(BIN)/python tests/support/get_clients.sh || true
 	@tests/support/get_promtool.sh || true
+	@tests/support/get_azurite.sh || true
 	@status=0; TIDEGATE_CYTHON=require $(BIN)/python -m $(SIDE_BY_SIDE) || status=$$?; \
 	find gateway -name '*.so' -delete; exit $$status
 

@@ -34,6 +34,7 @@ def find_program(name: str) -> str | None:
 
 
 CLIENTS = Path(__file__).parents[2] / ".tools/clients"
+AZURITE = Path(__file__).parents[2] / ".tools/azurite/node_modules/.bin/azurite-blob"
 PROMTOOL = Path(__file__).parents[2] / ".tools/promtool/promtool"
 
 
@@ -138,6 +139,11 @@ REQUIREMENTS = {
         "sudo apt-get install nodejs npm && tests/support/get_clients.sh",
     ),
     "aiomqtt": Requirement("aiomqtt", (CLIENTS / "aiomqtt").exists, "tests/support/get_clients.sh"),
+    "azurite": Requirement(
+        "Azurite",
+        lambda: bool(shutil.which("node")) and AZURITE.exists(),
+        "sudo apt-get install nodejs npm && tests/support/get_azurite.sh",
+    ),
     "root": Requirement("root's permission", lambda: os.geteuid() == 0, "sudo make test"),
 }
 
