@@ -1,14 +1,15 @@
 """The pipeline beside bare PySpark on the same JSON lines, in processes of their own.
 
-    python -m bench.pipeline [--rows 100000] [--rounds 3]
+    python -m bench.pipeline [--rows 100000] [--rounds 3] [--no-archives]
 
 Prints CPU seconds and rows for each CPU second of `once` (bronze, silver and ledger, without gold)
 and of a script that reads the lines with a schema, writes them as Parquet, drops duplicates and
 decodes the readings into a second table. Both are measured cold, as a whole process, and warm: the
 same work once more into other tables, in a Spark session that has done it before, as `run` has.
-Gold of the warm tables is measured after that, in the same process. They take turns. `once` starts
-Java with the class archive that a run before the first round wrote, as all runs but a machine's
-first do; `first` is that run.
+Gold of the warm tables is measured after that, in the same process. They take turns. Java has the
+same options in both, and starts with an archive of the classes that the program itself loads, which
+a run before the first round wrote, as all runs of `once` but a machine's first do; `first` is that
+run. With --no-archives neither has one.
 """
 
 import argparse
@@ -32,7 +33,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 spark = (SparkSession.builder.master("local[*]").config("spark.ui.enabled", "false")
     .config("spark.driver.memory", "4g").config("spark.sql.shuffle.partitions", "4")
-    .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+    .config("spark.driver.extraJavaOptions", SHORT_RUN + " " + archive_of(sys.argv[3]))
     .config("spark.sql.session.timeZone", "UTC").getOrCreate())
 def work(landing, tables):
     rows = spark.read.schema(SCHEMA).json(landing + "/*/*.jsonl")
@@ -47,6 +48,7 @@ def work(landing, tables):
     silver.write.partitionBy("event_date").parquet(tables + "/silver")
 def gold(landing, tables):
     pass
+java = spark.sparkContext._gateway.proc
 """
 ONCE = """
 from functools import cache, partial
@@ -54,23 +56,29 @@ from pathlib import Path
 from pipeline.operation.once import How, run_once
 from pipeline.operation.session import open_session
 from pipeline.settings import make_settings
-settings = make_settings(tables=Path(sys.argv[2], "cold"), cache=Path(sys.argv[3]))
+cache_folder = Path(sys.argv[3]) if sys.argv[3] else None
+settings = make_settings(tables=Path(sys.argv[2], "cold"), cache=cache_folder)
 session = cache(lambda: open_session(settings))
 def work(landing, tables):
     run_once(make_settings(Path(landing), Path(tables)), session, How(gold=False))
 def gold(landing, tables):
     run_once(make_settings(Path(landing), Path(tables)), session)
+java = None
 """
 TWICE = """
 import os, sys
-from bench.pipeline import SCHEMA, cpu_seconds
+from bench.pipeline import SCHEMA, archive_of, cpu_seconds
+from pipeline.operation.session import SHORT_RUN
 {work}
 work(sys.argv[1], sys.argv[2] + "/cold")
 cold = cpu_seconds(os.getpid())
 work(sys.argv[1], sys.argv[2] + "/warm")
 both = cpu_seconds(os.getpid())
 gold(sys.argv[1], sys.argv[2] + "/warm")
-print(cold, both - cold, cpu_seconds(os.getpid()) - both)
+print(cold, both - cold, cpu_seconds(os.getpid()) - both, flush=True)
+if java is not None:  # and let it write its archive, as the command does
+    java.stdin.close()
+    java.wait()
 """
 SCHEMA = (
     "gateway_id string, epoch string, stream string, seq bigint, time bigint, received bigint,"
@@ -83,27 +91,44 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="The pipeline beside bare PySpark.")
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--no-archives", action="store_true")
     options = parser.parse_args()
     work = Path(tempfile.mkdtemp(prefix="bench-pipeline-"))
     found: dict[str, list[tuple[float, ...]]] = {"bare": [], "once": []}
     try:
         land(work / "landing", options.rows)
-        first = cold_and_warm(ONCE, work / "landing", work / "first")
-        print(f"first: {first[0]:.1f} and {first[1]:.1f} CPU seconds, cold and warm")
+        programs = {"bare": BARE, "once": ONCE}
+        archives = {name: "" if options.no_archives else f"{work}/archive-{name}" for name in found}
+        for name, program in programs.items():
+            first = cold_and_warm(program, work / "landing", work / "first", archives[name])
+            shutil.rmtree(work / "first", ignore_errors=True)
+            print(f"first {name}: {first[0]:.1f} and {first[1]:.1f} CPU seconds, cold and warm")
         for _ in range(options.rounds):
-            for name, program in (("bare", BARE), ("once", ONCE)):
-                found[name].append(cold_and_warm(program, work / "landing", work / name))
+            for name, program in programs.items():
+                tables = work / name
+                done = cold_and_warm(program, work / "landing", tables, archives[name])
+                found[name].append(done)
                 shutil.rmtree(work / name, ignore_errors=True)  # Java may be ending
         report(found, options.rows)
     finally:
         shutil.rmtree(work, ignore_errors=True)
 
 
-def cold_and_warm(program: str, landing: Path, tables: Path) -> tuple[float, ...]:
+def archive_of(folder: str) -> str:
+    """Return how Java uses the archive of classes in a folder, or writes it if there is none."""
+    if not folder:
+        return ""
+    file = Path(folder, "bare.jsa")
+    file.parent.mkdir(exist_ok=True)
+    if file.exists():
+        return f"-XX:SharedArchiveFile={file}"
+    return f"-XX:ArchiveClassesAtExit={file} -Xlog:cds=off -Xlog:cds+dynamic=off"
+
+
+def cold_and_warm(program: str, landing: Path, tables: Path, archive: str) -> tuple[float, ...]:
     """Return the CPU seconds of a process until its work is done, the same once more, and gold."""
     text = TWICE.format(work=program)
-    cache = tables.parent / "cache"
-    arguments = [sys.executable, "-c", text, str(landing), str(tables), str(cache)]
+    arguments = [sys.executable, "-c", text, str(landing), str(tables), archive]
     ended = subprocess.run(
         arguments, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     )

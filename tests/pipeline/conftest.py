@@ -11,6 +11,7 @@ from pipeline.records.declared import NOTHING, Declared
 from pipeline.settings import BatchSize, make_settings
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import SparkSession
 
     from pipeline.operation.once import Totals
@@ -84,8 +85,10 @@ def run(spark: "SparkSession") -> "Run":
         verify: bool = False,
         gold: bool = False,
         declared: Declared = NOTHING,
+        assets: "pa.Table | None" = None,
     ) -> "Totals":
         settings = make_settings(data / "landing", data / "tables", batch=batch)
-        return run_once(settings, lambda: spark, How(verify=verify, gold=gold, declared=declared))
+        how = How(verify=verify, gold=gold, declared=declared, assets=assets)
+        return run_once(settings, lambda: spark, how)
 
     return run_in

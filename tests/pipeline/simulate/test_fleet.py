@@ -11,12 +11,16 @@ from typing import TYPE_CHECKING
 
 import duckdb
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 
 from pipeline.cli import main
+from pipeline.gold.assets import read_assets
 from pipeline.ledger.completeness import OUTCOMES
+from pipeline.records.declarations import read_declared
 from pipeline.simulate.gold import LENGTHS
 from pipeline.tables import delta
+from tests.support import gold_truth
 
 if TYPE_CHECKING:
     from pipeline.operation.once import Totals
@@ -41,6 +45,9 @@ KEYS = {
     "freshness": ("gateway_id", "node"),
 }
 """The gold tables that the truth has, and what names a row of them."""
+
+READINGS, ASSETS = "readings.toml", "assets.toml"
+NUMBERS = ("min", "max", "mean", "integral", "increase")
 
 HOURS = 8
 """How long the tables of a hundred million rows may take; those of few, as long as any."""
@@ -74,7 +81,8 @@ def test_the_same_seed_gives_the_same_fleet(tmp_path: Path) -> None:
 def by_command(data: Path) -> Figures:
     """Bring the tables up as an operator does, by a run that is killed twice and then another."""
     folders = ["--landing", str(data / "landing"), "--tables", str(data / "tables")]
-    command = [sys.executable, "-m", "pipeline.cli", "once", *folders, "--json"]
+    files = ["--readings", str(data / READINGS), "--assets", str(data / ASSETS)]
+    command = [sys.executable, "-m", "pipeline.cli", "once", *folders, *files, "--json"]
     for seconds in (20, 60):
         with subprocess.Popen(command, stdout=subprocess.DEVNULL) as killed:
             with suppress(subprocess.TimeoutExpired):
@@ -92,7 +100,8 @@ def once(request: pytest.FixtureRequest) -> Callable[[Path], Figures]:
     run: Run = request.getfixturevalue("run")
 
     def in_session(data: Path) -> Figures:
-        totals = run(data, gold=True)
+        declared, assets = read_declared(data / READINGS), read_assets(data / ASSETS)
+        totals = run(data, gold=True, declared=declared, assets=assets)
         return totals.bronze, totals.silver, dict(totals.reasons)
 
     return in_session
@@ -105,6 +114,8 @@ def test_the_tables_say_what_is_true(tmp_path: Path, once: Callable[[Path], Figu
     options = ["--gateways", str(GATEWAYS), "--days", str(DAYS), "--rows", ROWS, "--seed", "7"]
     assert main(["simulate", "--out", str(tmp_path), *options]) == 0
     truth = json.loads((tmp_path / "truth" / "totals.json").read_text())
+    (tmp_path / READINGS).write_text(gold_truth.DECLARED)
+    (tmp_path / ASSETS).write_text(gold_truth.assets())
     held = tmp_path / "held"
     held.mkdir()
     later = sorted((tmp_path / "landing").glob("*/*.jsonl"))[::3]
@@ -132,7 +143,32 @@ def test_the_tables_say_what_is_true(tmp_path: Path, once: Callable[[Path], Figu
         [row["gateway"], *sorted((row["epoch"], row["other_epoch"]))] for row in boards
     )
     assert differing(tmp_path) == []
+    beside_plain_python(tmp_path)
     assert {table: rows_differing(tmp_path, table) for table in KEYS} == {key: {} for key in KEYS}
+
+
+def beside_plain_python(data: Path) -> None:
+    """Compare the local days and the unexpected readings of the first gateways."""
+    few = pc.field("gateway_id") < f"g{FEW:06d}"
+    silver = pq.read_table(data / "truth" / "silver.parquet", filters=few).to_pylist()
+    rows = delta.read(data / "tables" / "unexpected", filters=few).to_pylist()
+    found = {
+        gold_truth.Found(row["gateway_id"], row["epoch"], row["seq"], row["expectation"])
+        for row in rows
+    }
+    assert found == gold_truth.unexpected(gold_truth.by_sensor(silver))
+    assert {each.expectation for each in found} == {"range", "rate", "stuck"}
+    truth = gold_truth.local_days(silver)
+    rows = delta.read(data / "tables" / "readings_local_1d", filters=few).to_pylist()
+    days = {(tuple(row[name] for name in SENSOR_KEY[:-1]), row["date"]): row for row in rows}
+    assert days.keys() == truth.keys()
+    for key, of in truth.items():
+        row = days[key]
+        assert (row["count"], row["bad"], row["held_ms"]) == (of["count"], of["bad"], of["held_ms"])
+        assert dict(row["states"] or ()) == of["states"], key
+        assert [row[name] or 0.0 for name in NUMBERS] == pytest.approx(
+            [of[name] or 0.0 for name in NUMBERS], abs=1e-9
+        ), key
 
 
 def differing(data: Path) -> list[tuple[str]]:
@@ -170,17 +206,17 @@ def rows_differing(data: Path, table: str) -> dict[str, object]:
         database.register("found", found)
         database.register("truth", truth)
         same = " AND ".join(f"t.{key} IS NOT DISTINCT FROM f.{key}" for key in KEYS[table])
-        database.execute(
-            f"CREATE TABLE pair AS WITH f AS (SELECT {', '.join(shown)} FROM found {some})"
-            f" SELECT t, f FROM truth t FULL JOIN f ON {same}"
-        )
         checks = {name: _differs(name, kinds.get(name, "")) for name in truth.columns}
-        checks |= {"": "t IS NULL OR f IS NULL"}
-        rows = {
-            name: database.sql(f"FROM pair WHERE {check} LIMIT 1").fetchall()
-            for name, check in checks.items()
+        checks |= {"": "t.gateway_id IS NULL OR f.gateway_id IS NULL"}
+        database.execute(f"CREATE VIEW f AS SELECT {', '.join(shown)} FROM found {some}")
+        pairs = f"FROM truth t FULL JOIN f ON {same}"
+        counts = ", ".join(f"count_if({check})" for check in checks.values())
+        (counted,) = database.sql(f"SELECT {counts} {pairs}").fetchall()
+        return {
+            name: database.sql(f"SELECT t, f {pairs} WHERE {checks[name]} LIMIT 1").fetchall()
+            for name, count in zip(checks, counted, strict=True)
+            if count
         }
-    return {name: row for name, row in rows.items() if row}
 
 
 def _shown(name: str, kind: str) -> str:
