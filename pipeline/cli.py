@@ -67,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except _table_errors() as error:
         return _failed(str(error), EXIT_JOB_FAILED)
     except KeyboardInterrupt:
-        return _failed("interrupted; what was committed stays", EXIT_INTERRUPTED)
+        return _failed("interrupted; what was committed is complete", EXIT_INTERRUPTED)
     return status
 
 

@@ -13,7 +13,9 @@ NOBODY = ("", OTHERS, "without identifier")
 """subjects of such events that are no identifier"""
 CLIENT = re.compile(r"\bclient (['\"])([^\\]+?)\1")
 UPLINK = re.compile(r"^uplink(?: (?!to )([^\s:]+))?:")
-DOWN = re.compile(r"^(['\"])([^\\]+?)\1 (?:came|did not come|may not come) down")
+DOWN = re.compile(
+    r"^(['\"])([^\\]+?)\1 (?:came from the fleet|was not received from|from the fleet)"
+)
 """how texts of the gateway name a client, an uplink, and the topic of a message that came down"""
 
 

@@ -43,7 +43,7 @@ def _is_private(listener: ListenerSettings) -> bool:
 
 def access_warnings(configuration: Configuration) -> list[str]:
     """Return a line for each listener whose rules depend on user names that nobody proves."""
-    text = "rules go by user names that nobody proves here, without password_file or tls_identity"
+    text = "rules use user names, which nothing proves here: set password_file or tls_identity"
     return [
         f"listener[{index}].acl_file: {text}"
         for index, listener in enumerate(configuration.listeners)

@@ -64,7 +64,7 @@ class ChannelTimeouts:
 def _timeouts(channel: "Channel") -> str:
     settings = channel.settings
     return (
-        f"channel {settings.share_name}: messages time out again and again, and {_end(channel)}: "
+        f"channel {settings.share_name}: messages repeatedly time out, and {_end(channel)}: "
         "consumers hang, or need more than the inflight_timeout of "
         f"{settings.inflight_timeout:g} s"
     )

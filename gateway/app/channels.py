@@ -241,7 +241,7 @@ class ChannelCommands:
             except ConfigurationError as error:  # of another version
                 fault = str(error)
             if fault:
-                logger.warning("channel created by a command is left out: %s", fault)
+                logger.warning("channel created by a command is skipped: %s", fault)
 
     async def restore_pauses(self) -> None:
         """Pause the channels that were paused in an earlier run."""

@@ -102,7 +102,7 @@ class ExportMark:
         """When and into which archive the identity was exported, "" if it was not."""
         if self.text:
             text = (
-                f"the identity was exported {self.text}, and nothing goes up from here:"
+                f"the identity was exported {self.text}, and nothing is sent from here:"
                 " `tidegate uplink resume` if no other board has it"
             )
             logger.warning("%s", text)

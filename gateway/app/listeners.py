@@ -80,7 +80,7 @@ async def reload_listeners(
             _check_not_emptied(listener, core.policies[index], files)
         except ConfigurationError as error:
             trouble = str(error)
-            logger.error("%s keeps its old files: %s", listener.address, error)  # noqa: TRY400 - the fault is in the file, not ours
+            logger.error("%s continues with its old files: %s", listener.address, error)  # noqa: TRY400 - the fault is in the file, not ours
             continue
         listener.stack.tls = files.tls
         policy = core.policies[index]
@@ -121,7 +121,7 @@ def _check_not_emptied(listener: Listener, policy: AccessPolicy, files: Files) -
 
 
 def _emptied(path: str | None, what: str) -> ConfigurationError:
-    reason = f"a file without a {what} that does not say `# {EMPTY_ON_PURPOSE}` may be half written"
+    reason = f"a file without a {what} that does not say `# {EMPTY_ON_PURPOSE}` may be incomplete"
     return ConfigurationError(str(path), "", None, reason)
 
 

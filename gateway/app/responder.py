@@ -265,7 +265,7 @@ class Responder:
             code, text = ReasonCode.PAYLOAD_FORMAT_INVALID, str(error)
         else:
             code = self.accept(lambda: self._serve(request, reply))
-            text = f"{MAXIMUM_WAITING} requests wait already; ask again later"
+            text = f"{MAXIMUM_WAITING} requests wait already; try again later"
             if code == ReasonCode.SUCCESS:
                 return code
         self._refuse(reply, {"query": what[:SHOWN], "error": text})

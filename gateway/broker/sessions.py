@@ -92,7 +92,7 @@ def publish_will(state: State, session: Session, will: Will, instant: Instant) -
 def _fault(listeners: Listeners, session: Session, will: Will) -> str:
     """Return why its user may not have the will published now, "" if it may."""
     if not listeners.has_user(session.username, session.origin):
-        return "the user is gone"
+        return "the user was removed"
     if is_state_of(will.topic, session.client_id):
         return ""
     if not current(session.granted, session).rights(will.topic) & WRITE:

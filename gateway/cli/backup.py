@@ -110,7 +110,7 @@ def make_archives(options: argparse.Namespace, *, exported: bool = False) -> int
             _add_files(archive, secret)
         print(f"{options.secrets}: {len(secret)} files with secrets; keep it apart")
     for name in left_out:
-        print(f"{name}: left out, because it is a secret; --secrets FILE takes it along")
+        print(f"{name}: left out, because it is a secret; --secrets FILE includes it")
     return 0
 
 
@@ -243,7 +243,7 @@ def _restore_archive(
         if place != name and ".." not in Path(place).parts:
             _write(archive, name, Path(place))
     for secret in manifest.get("left_out", []):
-        print(f"{secret}: is not in {file}: restore the archive of --secrets, or make it anew")
+        print(f"{secret}: is not in {file}: restore the archive of --secrets, or create it again")
 
 
 def _read_manifest(file: Path, archive: "tarfile.TarFile") -> dict[str, Any]:
@@ -257,8 +257,8 @@ def _read_manifest(file: Path, archive: "tarfile.TarFile") -> dict[str, Any]:
         if form > FORMAT or schema > newest:
             made_by = manifest["version"]
             raise TidegateError(
-                f"{file}: was made by Tidegate {made_by} with schema version {schema}, this"
-                f" Tidegate knows up to {newest}: restore it with that version"
+                f"{file}: was made by Tidegate {made_by} with schema version {schema}, this "
+                f"Tidegate supports up to {newest}: restore it with that version"
                 " (tidegate docs backup)"
             )
     except (KeyError, TypeError, ValueError) as error:
@@ -277,10 +277,8 @@ def _write(archive: "tarfile.TarFile", name: str, place: Path, *, must: bool = F
     """Write one file completely or not at all; an existing file stays."""
     if place.exists():
         if must:
-            raise TidegateError(
-                f"{place}: is there already; move it away, or choose another --data"
-            )
-        print(f"{place}: is there already and stays as it is")
+            raise TidegateError(f"{place}: exists already; move it away, or choose another --data")
+        print(f"{place}: exists already and is not changed")
         return
     place.parent.mkdir(parents=True, exist_ok=True)
     unfinished = place.with_name(f"{place.name}.restoring")

@@ -61,7 +61,7 @@ def _held(installation: Installation) -> Iterator[Finding]:
     try:
         found = figures(broker, FILTERS, LIMIT)
     except TidegateError as error:
-        yield Finding(Health.NOTE, f"what the running gateway knows is missing here, {error}")
+        yield Finding(Health.NOTE, f"figures of the running gateway are missing here, {error}")
         return
     yield counted(found)
     yield from largest(str(found.get(LARGEST, "{}")))
@@ -104,7 +104,7 @@ def counted(found: Figures) -> Finding:
     held, limit, closed = (int(found.get(name, 0)) for name in (HELD, LIMIT, CLOSED))
     text = f"memory: clients hold {spell_bytes(held)} of {spell_bytes(limit)}"
     if closed:
-        text += f"; {closed:,} connections were closed for want of it since the start"
+        text += f"; {closed:,} connections were closed for lack of it since the start"
     return Finding(Health.WARNING if closed else Health.OK, text)
 
 

@@ -61,7 +61,7 @@ def _export(options: argparse.Namespace) -> int:
             if not before:
                 (data / MARK).unlink()
             raise
-    print(f"{data}: nothing goes up from here any more; `tidegate import` on the other board")
+    print(f"{data}: nothing is sent from here any more; `tidegate import` on the other board")
     return 0
 
 

@@ -499,7 +499,7 @@ def topic_lines(answer: Row) -> Iterator[str]:
     row = answer["topic"]
     if row is None:
         reason = "had no message" if answer["remembered"] else "[broker] remembered_topics is 0"
-        yield f"its last message is not known: {reason}"
+        yield f"its last message is unknown: {reason}"
     else:
         yield f"{'value':18}{_line(_value(row))}"
         for name in ("time", "size", "qos", "publisher", "count", "interval_seconds", "rate"):

@@ -15,7 +15,7 @@ from gateway.config.load import PREFIX, parse, read_document, with_environment
 from gateway.config.named_file import without_mark
 from gateway.errors import TidegateError
 
-BY_HAND = "it cannot be edited with all its comments kept; edit it by hand. Nothing was changed"
+BY_HAND = "it cannot be edited without losing comments; edit it by hand. Nothing was changed"
 
 
 def write_rule(path: Path, change: RuleChange) -> tuple[RuleEdit, list[str]]:

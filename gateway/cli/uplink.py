@@ -94,7 +94,7 @@ def command_uplink(broker: LocalBroker, action: str, name: str | None = None) ->
 def command_confirm(broker: LocalBroker, name: str | None) -> int:
     """Tell the gateway that this board keeps its identity; raise TidegateError."""
     if name is not None:
-        raise TidegateError(f"uplink confirm is for the whole gateway and takes no name: {name}")
+        raise TidegateError(f"uplink confirm is for the whole gateway and has no name: {name}")
     ask_gateway(broker, "identity", "confirm", "did not confirm its identity")
     print("uplink: this board has the gateway's identity")
     return 0
@@ -168,7 +168,7 @@ def figures(broker: LocalBroker, topic_filters: Sequence[str], awaited: str) -> 
     if awaited in found:
         return found
     problem = found.get("", f"no figures within {ANSWER_TIMEOUT:.0f} s")
-    raise TidegateError(f"the gateway at {broker.name} does not tell its state: {problem}")
+    raise TidegateError(f"the gateway at {broker.name} does not publish its state: {problem}")
 
 
 def status_lines(found: Figures) -> list[str]:

@@ -262,7 +262,7 @@ class HttpServer:
         # asyncio repeats the address in its own text; a resolver's errors have negative numbers
         number = error.errno or 0
         reason = os.strerror(number) if number > 0 else error.strerror
-        return StartError(f"cannot give metrics at {self.address}: {reason or error}")
+        return StartError(f"cannot serve metrics at {self.address}: {reason or error}")
 
     def _admit(self, exchange: Exchange) -> None:
         """Admit it, and close another connection above the limit."""
@@ -323,7 +323,7 @@ class HttpServer:
             self._silent_until = now + LOG_INTERVAL
             shown = f"{request.host[:SHOWN]!r}"
             logger.warning(
-                "metrics are asked for as %s, which [metrics] hosts does not name", shown
+                "metrics are requested from %s, which [metrics] hosts does not name", shown
             )
         return False
 

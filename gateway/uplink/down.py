@@ -166,8 +166,8 @@ class Down:
         if not self._refused:
             self._refused = True
             logger.warning(
-                "%d messages (%d bytes) that came down wait here; "
-                "the others stay with the fleet until then",
+                "%d messages (%d bytes) from the fleet wait here; "
+                "its broker stores the others until then",
                 len(self._waiting),
                 self._waiting_bytes,
             )
@@ -200,7 +200,9 @@ class Down:
     def _wait(self, publish: Publish) -> None:
         self._tries += 1
         if self._tries == 1:
-            logger.warning("%.80r came down and waits: %s", publish.topic, self._refusal())
+            logger.warning(
+                "%.80r came from the fleet and waits: %s", publish.topic, self._refusal()
+            )
         self._delayed = True
         self._later(RETRY_SECONDS, self._go_on)
 
@@ -215,7 +217,9 @@ class Down:
         if code in QUOTA_CODES and publish.qos:
             return False
         if code >= FAILURE:
-            logger.warning("%.80r came down and was refused here: %s", publish.topic, code.name)
+            logger.warning(
+                "%.80r came from the fleet and was refused here: %s", publish.topic, code.name
+            )
             self._counters.add("tidegate/uplink/down_dropped")
         else:
             if forced:
@@ -226,16 +230,20 @@ class Down:
     def _local_topic(self, publish: Publish) -> str | None:
         """Return the local topic of the message; None, after logging it, if it has none."""
         if has_hop(publish.properties.user_properties, self._gateway_id):
-            logger.warning("%.80r came down again: a loop ends here", publish.topic)
+            logger.warning("%.80r came from the fleet again: a loop ends here", publish.topic)
             return None
         for topic_filter, rule in self._rules:
             if topic_matches(topic_filter, publish.topic):
                 local = fill(rule.local, self._gateway_id, publish.topic)
                 if _is_topic(local) and rule.may_write(local):
                     return local
-                logger.warning("%.80r may not come down as %.80r", publish.topic, local)
+                logger.warning(
+                    "%.80r from the fleet may not be published as %.80r", publish.topic, local
+                )
                 return None
-        logger.warning("%.80r came down, and no [[uplink.down]] has it", publish.topic)
+        logger.warning(
+            "%.80r came from the fleet, and no [[uplink.down]] matches it", publish.topic
+        )
         return None
 
     def _message(self, publish: Publish, local: str) -> Message:

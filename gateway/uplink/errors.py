@@ -119,7 +119,7 @@ TLS_FAULTS = {
     "WRONG_VERSION_NUMBER": "what answers speaks no TLS: a port for mqtt:// or ws://?",
     "UNSUPPORTED_PROTOCOL": "it has no version of TLS that is used here, 1.2 or 1.3",
     "TLSV1_ALERT_PROTOCOL_VERSION": "it supports no version of TLS that is used here, 1.2 or 1.3",
-    "TLSV13_ALERT_CERTIFICATE_REQUIRED": "it wants a certificate: set tls_certificate",
+    "TLSV13_ALERT_CERTIFICATE_REQUIRED": "it requires a certificate: set tls_certificate",
     "TLSV1_ALERT_UNKNOWN_CA": "it does not trust the authority of tls_certificate",
     "SSLV3_ALERT_BAD_CERTIFICATE": "it does not accept tls_certificate",
     "SSLV3_ALERT_CERTIFICATE_EXPIRED": "tls_certificate has expired, it says",

@@ -177,9 +177,9 @@ class Recall:
         The messages are sent by `uplinks`, as bits.
         """
         if not self._history():
-            raise RecallError("this gateway keeps no history: [history] keep is 0")
+            raise RecallError("this gateway has no history: [history] keep is 0")
         if self._task is not None:
-            raise RecallError("another recall is running; ask again when it has ended")
+            raise RecallError("another recall is running; try again when it has ended")
         self._counters.add("tidegate/recall/requests")
         self._counters.set("tidegate/recall/running", 1)
         self._uplinks = uplinks

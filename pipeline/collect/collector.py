@@ -36,7 +36,7 @@ LEDGER_SECONDS = 300.0
 
 VERSION_TOPIC = "$SYS/broker/version"
 MOSQUITTO_KEEPS = (
-    "while this collector is away it keeps 1,000 messages for it, or as many as its "
+    "while this collector is disconnected it stores 1,000 messages for it, or as many as its "
     "max_queued_messages says; what comes then is lost here until the gateways send it again "
     "(examples/pipeline/mosquitto.conf keeps all, `ledger --recall` asks the gateways)"
 )

@@ -115,7 +115,7 @@ def _sums(streams: list[dict[str, Any]]) -> Iterator[str]:
     incomplete = [stream for stream in streams if stream["emitted"] != stream["delivered"]]
     yield from (sum_line(stream) for stream in incomplete[:STREAMS_SHOWN])
     if len(incomplete) > STREAMS_SHOWN:
-        yield f"and {len(incomplete) - STREAMS_SHOWN:,} more: `tidegate-pipeline ledger` tells all"
+        yield f"and {len(incomplete) - STREAMS_SHOWN:,} more: `tidegate-pipeline ledger` lists all"
 
 
 def _as_table(totals: "Totals") -> str:

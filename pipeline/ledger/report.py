@@ -18,14 +18,14 @@ GAPS_SHOWN = 100
 Row = dict[str, Any]
 
 WHY = {
-    MISSING: "the gateway says that the fleet acknowledged them, but no landing file has them",
+    MISSING: "the gateway reports that the fleet acknowledged them, but no landing file has them",
     "lost": "the gateway lost them: {cause}",
-    "evicted": "given up at the gateway to make room ({cause})",
+    "evicted": "dropped at the gateway to free space ({cause})",
     "expired": "too old before they could be sent ({cause})",
     "rejected": "the fleet's broker refused them ({cause})",
-    "filtered": "no rule took them ({cause})",
+    "filtered": "no rule accepted them ({cause})",
     NOT_TOLD: "the gateway has not reported yet: they may still wait there",
-    UNRECORDED: "nothing is known of them, and nothing was promised: {cause}",
+    UNRECORDED: "they are unknown, and none was acknowledged: {cause}",
 }
 
 _NOT_ON_PURPOSE = (*BAD, NOT_TOLD, UNRECORDED, "rejected")

@@ -27,7 +27,8 @@ def full_disk(settings: Settings) -> Iterator[None]:
         if _FULL.search(str(error)) is None:
             raise
         raise JobError(
-            f"no room on {_place(settings)}: make room and run this again; what was committed stays"
+            f"no space on {_place(settings)}: free some space and run this again; what was"
+            " committed is complete"
         ) from error
 
 

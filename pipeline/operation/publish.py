@@ -96,7 +96,7 @@ def publish(
                     return _bring_up(store, tables, f"copy of {source}", anew=anew, vacuum=vacuum)
             except ReplacedError:
                 continue
-    raise JobError("the tables' files were replaced again and again while they were copied")
+    raise JobError("the tables' files were replaced repeatedly while they were copied")
 
 
 def _source(root: Path) -> str:

@@ -154,5 +154,5 @@ async def test_other_paths(asked: Asked) -> None:
 async def test_a_busy_port_ends_the_start(asked: Asked, tmp_path: Path) -> None:
     (tmp_path / "second").mkdir()
     async with AsyncExitStack() as stack:
-        with pytest.raises(StartError, match=f"cannot give metrics at 127.0.0.1:{asked.port}"):
+        with pytest.raises(StartError, match=f"cannot serve metrics at 127.0.0.1:{asked.port}"):
             await started(tmp_path / "second", stack, asked.port)

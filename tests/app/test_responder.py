@@ -106,7 +106,7 @@ async def test_a_thousand_at_once_are_answered_or_refused(gateway: Gateway) -> N
     await operator.client.send(*[publish] * 1_000)
     answers = [await operator.answer() for _ in range(1_000)]
     refused = [each["error"] for each in answers if "error" in each]
-    assert set(refused) <= {f"{MAXIMUM_WAITING} requests wait already; ask again later"}
+    assert set(refused) <= {f"{MAXIMUM_WAITING} requests wait already; try again later"}
     assert 0 < len(refused) < 1_000
     await operator.close()
 

@@ -118,10 +118,10 @@ def test_without_secrets_they_are_named(gateway: GatewayProcess, tmp_path: Path)
     new = tmp_path / "new"
     output = said("restore", archive, *places(new))
     assert [line for line in output.splitlines() if "is not in" in line] == [
-        f"{file}: is not in {archive}: restore the archive of --secrets, or make it anew"
+        f"{file}: is not in {archive}: restore the archive of --secrets, or create it again"
         for file in left_out
     ]
-    assert f"{gateway.folder}/acl: is there already and stays as it is" in output
+    assert f"{gateway.folder}/acl: exists already and is not changed" in output
 
 
 def test_a_gateway_without_a_configuration(tmp_path: Path) -> None:
@@ -141,7 +141,7 @@ def test_what_is_there_is_not_replaced(gateway: GatewayProcess, tmp_path: Path) 
     assert "is in use" in refused("restore", archive, *places(gateway.folder))  # it runs
     gateway.stop()
     rows = epochs(gateway.data)
-    assert "is there already; move it away" in refused("restore", archive, *places(gateway.folder))
+    assert "exists already; move it away" in refused("restore", archive, *places(gateway.folder))
     assert epochs(gateway.data) == rows
     assert sorted(each.name for each in tmp_path.iterdir()) == ["barn.tar", "old"]
 
@@ -163,7 +163,7 @@ def with_manifest(**values: object) -> bytes:
         (b"x" * 2000, "is no backup of Tidegate"),
         (with_manifest(format="one"), "is no backup of Tidegate"),
         (with_manifest(format=2), "was made by Tidegate 9.1"),
-        (with_manifest(schema=99), "schema version 99, this Tidegate knows up to"),
+        (with_manifest(schema=99), "schema version 99, this Tidegate supports up to"),
     ],
 )
 def test_what_cannot_be_restored(tmp_path: Path, content: bytes, complaint: str) -> None:

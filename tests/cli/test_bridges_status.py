@@ -94,7 +94,7 @@ def test_what_a_person_reads() -> None:
         "error": "",
         "age": 1.2,
         "counted": {"timeouts": 3, "answers": 12_000},
-        "troubles": {"device 7": "does not answer; asked again in 4 s"},
+        "troubles": {"device 7": "does not answer; polled again in 4 s"},
         "refused": [{"reason": "x", "count": 2, "example": "value nan", "age": 90.0}],
         "series": [
             {
@@ -120,7 +120,7 @@ def test_what_a_person_reads() -> None:
     assert list(status_lines(bridge)) == [
         "modbus meters (/dev/ttyUSB0): open, last received 1 s ago",
         "  counted: 12,000 answers, 3 timeouts",
-        "  trouble: device 7: does not answer; asked again in 4 s",
+        "  trouble: device 7: does not answer; polled again in 4 s",
         "  refused: 2 times, last 90 s ago: value nan",
         "  house  power/l1  230.5 W  2 s ago, out of range",
         "  house  door      true     2.0 h ago",

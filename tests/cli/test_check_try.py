@@ -97,9 +97,9 @@ def test_what_does_not_come_down_is_said(
 
     threading.Thread(target=serve, daemon=True).start()
     said = _try(tmp_path, f"mqtt://127.0.0.1:{server.getsockname()[1]}", capsys)
-    assert "fails: nothing comes down on 'commands/barn/#': Not authorized (0x87)" in said
-    assert "fails: nothing comes down on 'secret/#': Not authorized (0x87)" in said
-    assert "down 'secret/#': the broker takes no topic filters with wildcards" in said
+    assert "fails: nothing is received on 'commands/barn/#': Not authorized (0x87)" in said
+    assert "fails: nothing is received on 'secret/#': Not authorized (0x87)" in said
+    assert "down 'secret/#': the broker accepts no topic filters with wildcards" in said
 
 
 @pytest.mark.mosquitto
@@ -177,7 +177,9 @@ def test_a_broker_that_wants_a_certificate_says_so(
     url = f"mqtts://localhost:{fleet.port}"
     keys = f'ca_file = "{authority.ca_file}"'
     # where Mosquitto has closed before its alert is read, the kernel says "reset" alone
-    until(lambda: "it wants a certificate: set tls_" in _try(tmp_path, url, capsys, keys), "named")
+    until(
+        lambda: "it requires a certificate: set tls_" in _try(tmp_path, url, capsys, keys), "named"
+    )
     fleet.kill()
 
 

@@ -152,7 +152,7 @@ def test_without_a_device_wear_is_not_known(
     ("kind", "options", "text", "health"),
     [
         ("ext4", {"rw", "noatime"}, "can be written to", Health.OK),
-        ("ext4", {"ro", "noatime"}, "is read-only: nothing is kept", Health.BAD),
+        ("ext4", {"ro", "noatime"}, "is read-only: nothing is stored", Health.BAD),
         ("tmpfs", {"rw"}, "is memory: a power cut loses everything", Health.BAD),
         ("ext4", {"rw"}, "with noatime: each read is a write now", Health.NOTE),
     ],
@@ -286,7 +286,7 @@ landing_maximum_bytes = "64MiB"
     [
         (0, Health.OK, "outbox: 0 messages, 0 bytes, wait for the fleet"),
         (8, Health.WARNING, "it is nearly full"),
-        (10, Health.BAD, "it is full, the fleet misses what comes now"),
+        (10, Health.BAD, "it is full: the fleet does not get new messages"),
     ],
 )
 def test_the_outbox_says_how_full_it_is(
@@ -361,7 +361,7 @@ def test_a_running_gateway_is_asked_what_clients_hold(
     ("closed", "health", "end"),
     [
         (0, Health.OK, "memory: clients hold 1.5 MB of 16.0 MB"),
-        (1_200, Health.WARNING, "; 1,200 connections were closed for want of it since the start"),
+        (1_200, Health.WARNING, "; 1,200 connections were closed for lack of it since the start"),
     ],
 )
 def test_connections_that_were_closed_for_want_of_memory(

@@ -69,7 +69,7 @@ def test_a_gateway_moves(tmp_path: Path) -> None:
         assert kept(new / "data") == before
 
         gateway.start()  # the old board
-        assert "nothing goes up from here" in gateway.log()
+        assert "nothing is sent from here" in gateway.log()
         gateway.stop()
         moved = start(new)
         try:

@@ -353,7 +353,7 @@ def test_a_topic_that_is_not_known_says_why() -> None:
         "retained": None,
     }
     assert list(topic_lines(answer)) == [
-        "its last message is not known: [broker] remembered_topics is 0",
+        "its last message is unknown: [broker] remembered_topics is 0",
         "receivers         none that get all of it",
         "perhaps           c, by $where or group",
     ]

@@ -195,7 +195,7 @@ def test_mode_and_links_stay_and_nothing_else_is_left(tmp_path: Path) -> None:
         (f'{FILE}\n[[listener]]\nport = 1\npassword_file = "none"\n', edit("1"), "No such file"),
         ("[uplink", edit("0"), "not TOML"),
         (FILE.replace("fleet\n", "fleet\r\n"), edit("1", set={"qos": 0}), BY_HAND),
-        ("", edit("0"), "nothing goes up: there is no [uplink]"),
+        ("", edit("0"), "nothing is sent: there is no [uplink]"),
     ],
 )
 def test_a_file_that_would_not_work_is_not_written(

@@ -92,7 +92,7 @@ async def test_rejected_messages_can_be_seen_sent_again_and_dropped(
         assert {each["uplink"] for each in rows} == {"cloud"}
         five, two = (each["number"] for each in rows)
         assert f"payload         {payloads[1].decode()}" in await ask("show", two)
-        assert "none of these is kept" in await ask("show", "0.main.77", status=2)
+        assert "none of these is stored" in await ask("show", "0.main.77", status=2)
         assert "there is no uplink 'x'" in await ask("list", "--uplink", "x", status=2)
         assert "needs numbers" in await ask("drop", status=2)
         assert "there are list, show, retry, drop" in await ask("keep", status=2)

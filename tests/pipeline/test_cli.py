@@ -251,7 +251,7 @@ ENDS = [
     (OSError(28, "No space left on device", "tables/x"), 2, "tables/x: No space left on device"),
     (OSError("odd"), 2, "odd"),
     (JobError("gave up"), 1, "gave up"),
-    (KeyboardInterrupt(), 130, "interrupted; what was committed stays"),
+    (KeyboardInterrupt(), 130, "interrupted; what was committed is complete"),
 ]
 
 

@@ -70,7 +70,7 @@ def test_the_subject_of_an_event(
         ("uplink plant: was down for 3 s", Subject("queue", "uplink plant")),
         ("uplink: was down for 3 s", Subject("queue", "uplink ")),
         ("uplink to 10.0.0.1:1883: connected", NONE),
-        ("'cmd/a' came down again: a loop ends here", Subject("topic", "cmd/a")),
+        ("'cmd/a' came from the fleet again: a loop ends here", Subject("topic", "cmd/a")),
     ],
 )
 def test_the_subject_of_a_line_of_the_log(words: str, expected: Subject | str) -> None:

@@ -114,7 +114,7 @@ def _folder(installation: Installation) -> Iterator[Finding]:
     mount = mount_of(installation.data)
     place = f"data folder {installation.data} ({mount.kind} on {mount.source})"
     if "ro" in mount.options:
-        yield Finding(Health.BAD, f"{place} is read-only: nothing is kept")
+        yield Finding(Health.BAD, f"{place} is read-only: nothing is stored")
     elif not os.access(installation.data, os.W_OK):
         yield Finding(Health.BAD, f"{place} cannot be written to by this user")
     elif mount.kind in ("tmpfs", "ramfs"):
@@ -129,7 +129,9 @@ def _capacity(installation: Installation) -> Iterator[Finding]:
     usage = shutil.disk_usage(installation.data)
     health = Health.OK if usage.free > LITTLE_SPACE * usage.total else Health.WARNING
     text = f"{spell_bytes(usage.free)} of {spell_bytes(usage.total)} are free"
-    yield Finding(health, text if health is Health.OK else f"{text}: make room, cards wear faster")
+    yield Finding(
+        health, text if health is Health.OK else f"{text}: free some space, full cards wear faster"
+    )
 
 
 def _database(installation: Installation) -> Iterator[Finding]:
@@ -163,14 +165,14 @@ def _database(installation: Installation) -> Iterator[Finding]:
     yield Finding(Health.OK, f"{path.name}: {spell_bytes(size)}, WAL {spell_bytes(log_bytes)}")
     if (page_bytes, auto_vacuum) != (PAGE_BYTES, INCREMENTAL):
         text = f"{path.name} has pages of {page_bytes} bytes, auto_vacuum is {auto_vacuum}"
-        hint = "another program made it so, which is fine: it only takes more of the disk"
+        hint = "another program wrote it so; it works, and needs more of the disk"
         yield Finding(Health.NOTE, f"{text}: {hint}")
 
 
 def _wear(installation: Installation) -> Iterator[Finding]:
     device = block_device(installation.data)
     if device is None:
-        yield Finding(Health.NOTE, "no block device under the data folder: its wear is not known")
+        yield Finding(Health.NOTE, "no block device under the data folder: its wear is unknown")
         return
     worn = device.worn()
     if worn is not None:
@@ -178,7 +180,7 @@ def _wear(installation: Installation) -> Iterator[Finding]:
         yield Finding(health, f"{device.name} says that {worn} % of its life are used")
     total = _written(installation.data)
     if total is None or total.seconds < SHORTEST_RECORD:
-        yield Finding(Health.NOTE, "too little was recorded to say how long the card lasts")
+        yield Finding(Health.NOTE, "too little was recorded to estimate how long the card lasts")
         return
     yield _life(device, total, installation.configuration)
     yield from _budget(total, installation.configuration)
@@ -306,7 +308,7 @@ def _outbox(installation: Installation) -> Iterator[Finding]:
     text = f"outbox: {rows:,} messages, {spell_bytes(size)}, wait for the fleet"
     used = _used(configuration.outbox, rows, size)
     if used >= 1:
-        yield Finding(Health.BAD, f"{text}: it is full, the fleet misses what comes now")
+        yield Finding(Health.BAD, f"{text}: it is full: the fleet does not get new messages")
     elif used >= NEARLY_FULL:
         yield Finding(Health.WARNING, f"{text}: it is nearly full")
     else:

@@ -72,7 +72,7 @@ def door_warnings(configuration: Configuration) -> Iterator[str]:
             )
         if _hears_passwords(listener):
             yield (
-                f"{key}.password_file: passwords cross the network as they are at {listener.host}:"
+                f"{key}.password_file: passwords cross the network unencrypted at {listener.host}:"
                 " give the listener a tls_certificate"
             )
         if _is_closed_by_roles(configuration, listener):
@@ -88,7 +88,7 @@ def _of_websocket(key: str, listener: ListenerSettings) -> Iterator[str]:
     named = listener.websocket_origins or ()
     if ANY in named:
         yield (
-            f'{key}.websocket_origins: "{ANY}" lets every page in that a browser on this network'
+            f'{key}.websocket_origins: "{ANY}" accepts every page that a browser on this network'
             " shows: name the pages that may connect"
         )
     elif OPAQUE in named:
@@ -99,8 +99,8 @@ def _of_websocket(key: str, listener: ListenerSettings) -> Iterator[str]:
     if admits_anonymous(listener) and listener.client_ca is None:
         pages = f"pages of {', '.join(named)}" if named else "pages of its own address"
         yield (
-            f"{key}.websocket: nobody is asked for a password here, {pages} and all programs that"
-            " reach it: a password_file says who may connect"
+            f"{key}.websocket: no password is required, for {pages} and all programs that reach"
+            " it: a password_file defines who may connect"
         )
 
 
@@ -125,8 +125,8 @@ def uplink_warnings(configuration: Configuration) -> Iterator[str]:
             yield f"{key}.ca_file: not used, since {url.geturl()} is not encrypted: write {safe}"
         elif uplink.password_file is not None and not is_loopback(url.hostname or ""):
             yield (
-                f"{key}.password_file: the password crosses the network as it is: write {safe} if"
-                " the fleet's broker takes TLS"
+                f"{key}.password_file: the password crosses the network unencrypted: write {safe}"
+                " if the fleet's broker accepts TLS"
             )
 
 

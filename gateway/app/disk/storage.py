@@ -24,8 +24,8 @@ CHECK_SECONDS = 5.0
 """Seconds between two checks whether the disk accepts a database."""
 REFUSES = "the disk could not be written at the start"
 READ_ONLY = (
-    "{reason}: everything is kept in memory only, and what was acknowledged is gone with the next"
-    " stop; when the folder can be written again, restart the gateway"
+    "{reason}: everything is in memory only, and what was acknowledged is lost at the next stop;"
+    " when the folder can be written again, restart the gateway"
 )
 WAITS = (
     "{reason}: publishers are refused until the disk can be written; then the gateway restarts"
@@ -94,7 +94,7 @@ def _report_salvage(run: Run, database: Database) -> None:
         alarms.append(f"the database was damaged and is set aside as {aside}: {salvage}")
     if database.unread:
         names = ", ".join(map(str, database.unread))
-        alarms.append(WHAT_TO_DO.format(name=names, why="the log says why"))
+        alarms.append(WHAT_TO_DO.format(name=names, why="the log has the reason"))
     if alarms:
         run.alarm("database", "; ".join(alarms))
 

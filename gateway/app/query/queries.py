@@ -39,7 +39,7 @@ class LogLevels:
     async def _level(self, request: Request) -> Answer:
         part, level = request.text("part"), request.text("level")
         if (part is None) is not (level is None):
-            raise RequestError("log/level needs part and level, or neither to say the levels")
+            raise RequestError("log/level needs part and level, or neither to list the levels")
         if part is not None:
             part, level = request.word("part", PARTS), request.word("level", tuple(Level))
             what = f"lines of {level} and above are written of {part}"

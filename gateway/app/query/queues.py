@@ -199,7 +199,9 @@ class QueueQueries:
         except MqttError as error:
             raise RequestError(f"filter {topic_filter[:80]!r}: {error.reason}") from None
         if topic_filter.startswith("$"):
-            raise RequestError(f"filter {topic_filter[:80]!r}: the gateway's own topics stay")
+            raise RequestError(
+                f"filter {topic_filter[:80]!r}: the gateway's own topics cannot be cleared"
+            )
         topics, more = await self._retained(request, topic_filter)
         what = f"{len(topics):,} retained messages of {topic_filter[:80]!r} are cleared"
         self._control.note_order(what, request.client_id)

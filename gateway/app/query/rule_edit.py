@@ -114,7 +114,7 @@ def find_rule(uplinks: Sequence[UplinkSettings], change: RuleChange) -> tuple[in
     The default rule has the number that the next one would have.
     """
     if not uplinks:
-        raise TidegateError("nothing goes up: there is no [uplink]")
+        raise TidegateError("nothing is sent: there is no [uplink]")
     place = None if change.uplink is None else _place(uplinks, change.uplink)
     rule = change.rule
     if rule is not None and "@" in rule:

@@ -100,7 +100,7 @@ class RuleTrials:
         edit, new = await self._edit(request)
         owner = self._core.broker.clients.get(request.client_id)
         if owner is None:
-            raise RequestError("the client that asked is not connected any more")
+            raise RequestError("the trial's client is not connected any more")
         self._evict(name, request.client_id)
         trial = self._make(edit, new)
         running = RunningTrial(name, request.client_id, owner, edit, trial)
@@ -136,7 +136,7 @@ class RuleTrials:
         there = [] if self._rules is None else self._rules.rules
         names = [each.name for each in rule_names(configuration.uplinks)]
         if names != [each.name for each in there]:  # in the middle of a reload
-            raise RequestError("the rules are being changed; ask again")
+            raise RequestError("the rules are being changed; try again")
         return edit, new
 
     def _evict(self, name: str, client_id: str) -> None:
@@ -174,7 +174,7 @@ class RuleTrials:
     def _begin(self, running: RunningTrial) -> None:
         rules, trial = self._rules, running.trial
         if rules is None:
-            raise RequestError("nothing goes up: there is no [uplink]")
+            raise RequestError("nothing is sent: there is no [uplink]")
         line = "trial %.80r of a rule for %d s, requested by client %.80r"
         logger.info(line, running.name, running.seconds, running.client_id)
         running.began = self._run.clock.monotonic()

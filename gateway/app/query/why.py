@@ -24,7 +24,7 @@ class WhyQuery:
         if (number is None) is (topic is None):
             raise RequestError("why needs number, EPOCH.STREAM.NUMBER, or topic")
         if self._database.in_memory:
-            raise RequestError("everything is kept in memory only: there is no history")
+            raise RequestError("everything is in memory only: there is no history")
         return {"lines": await asyncio.to_thread(self._report, number, topic or "")}
 
     def _report(self, number: str | None, topic: str) -> list[str]:

@@ -24,7 +24,7 @@ from gateway.where.language.spelling import spell_value
 
 _ANSWERS = {1: "PUBACK", 2: "PUBREC"}
 
-CLEARING = "it clears the topic, and a rule with retain = true takes that whatever its where says"
+CLEARING = "it clears the topic, and a rule with retain = true accepts that whatever its where says"
 
 
 Earlier = list[tuple[Message, bool]]
@@ -133,7 +133,9 @@ def _ends(history: HistoryReader, number: Number) -> list[str]:
     if rejection is not None:
         name = ".".join(map(str, number))
         return [f"rejected ({rejection}): `tidegate uplink rejected show {name}` has it"]
-    return reasons or ["left the outbox: the fleet has acknowledged it, or its end in the ledger"]
+    return reasons or [
+        "deleted from the outbox: the fleet has acknowledged it, or its end in the ledger"
+    ]
 
 
 def _end(uplink: str, outcome: str, reason: str) -> str:
@@ -146,8 +148,8 @@ def _end(uplink: str, outcome: str, reason: str) -> str:
 def _waits(history: HistoryReader, row: OutboxRow) -> str:
     text = f"waits in the outbox, lane {row.lane}: the fleet has not acknowledged it yet"
     if history.earlier_epoch(row.epoch):
-        return f"{text}; it waited over a restart and goes up with resent = 1"
-    return f"{text}; it goes up with resent = 1 if it was sent before or waited for the link"
+        return f"{text}; it waited over a restart and will be sent with resent = 1"
+    return f"{text}; it will be sent with resent = 1 if it was sent before or waited for the link"
 
 
 def recorded_rules(history: HistoryReader, row: HistoryRow, numbered: Numbered) -> Iterator[str]:

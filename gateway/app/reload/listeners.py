@@ -24,7 +24,7 @@ FAREWELL_SECONDS = 0.5
 answer."""
 
 CHANGED = "the listener has changed; connect again"
-GONE = "the listener is gone: the configuration has changed"
+GONE = "the listener was removed: the configuration has changed"
 
 
 class _Coming(NamedTuple):

@@ -68,7 +68,7 @@ def read_again(
     except OSError as error:
         raise ConfigurationError(str(file), "", None, error.strerror or str(error)) from error
     if empty:
-        problem = "it is empty, and may be half written; a comment says that it is meant so"
+        problem = "it is empty, and may be incomplete; a comment in it confirms that it is meant"
         raise ConfigurationError(str(file), "", None, problem)
     seen = snapshot([file])
     configuration = and_then(load(file))

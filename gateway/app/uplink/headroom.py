@@ -129,5 +129,5 @@ def _broken(configuration: Configuration, load: Load, capacity: Capacity) -> Ite
         if uplink.budget is not None and uplink.batch is None and daily >= uplink.budget:
             yield (
                 f"{spell_bytes(daily)} come in a day, and {place_of(uplinks, index)}.budget lets"
-                f" {spell_bytes(uplink.budget)} up: what waits would never drain"
+                f" {spell_bytes(uplink.budget)} up: the backlog would never drain"
             )

@@ -116,7 +116,7 @@ class RejectedRequests:
         if self._problem:
             return {"count": count, "error": self._problem}
         if request.numbers and not count:
-            return {"count": 0, "error": f"none of these is kept: {', '.join(request.numbers)}"}
+            return {"count": 0, "error": f"none of these is stored: {', '.join(request.numbers)}"}
         await self._writer.wait_for(self._writer.batch)
         return {"count": count}
 

@@ -90,7 +90,7 @@ async def _try(
 
 def _other_client(settings: UplinkSettings) -> str:
     name = settings.fleet_client_id + TRIAL
-    return f"a gateway runs here: tried as {name!r}, which the broker may know less of"
+    return f"a gateway runs here: tried as {name!r}, whose rights at the broker may differ"
 
 
 class _Attempt:
@@ -164,7 +164,7 @@ def _allowed(connack: ConnAck, settings: UplinkSettings, dialect: Dialect) -> It
     session = "kept" if connack.session_present else "none"
     yield f"{settings.url}: connected with {dialect.name}; session of the gateway: {session}"
     if not dialect.mqtt_5:
-        yield "MQTT 3.1.1 has no words for limits: what it takes shows itself with messages"
+        yield "MQTT 3.1.1 reports no limits"
         return
     properties = connack.properties
     receive, size = properties.receive_maximum or 65_535, properties.maximum_packet_size
@@ -174,12 +174,12 @@ def _allowed(connack: ConnAck, settings: UplinkSettings, dialect: Dialect) -> It
     yield f"Receive Maximum {receive:,}"
     yield f"Topic Alias Maximum {properties.topic_alias_maximum or 0:,}"
     if properties.session_expiry_interval is not None:
-        yield f"sessions are kept for {properties.session_expiry_interval:,} s"
+        yield f"sessions are stored for {properties.session_expiry_interval:,} s"
     if properties.server_keep_alive is not None:
         yield f"Keep Alive {properties.server_keep_alive:,} s"
     if properties.assigned_client_identifier is not None:
         yield f"client identifier {properties.assigned_client_identifier!r}, by the broker"
-    yield "whether it lets the gateway publish can only be seen by publishing, which is not tried"
+    yield "the right to publish is not tested, since nothing is published"
 
 
 def _failing(
@@ -187,7 +187,7 @@ def _failing(
 ) -> Iterator[str]:
     """Yield what of the configuration does not work as written."""
     for topic_filter, why in attempt.refused:
-        yield f"nothing comes down on {topic_filter!r}: {why}"
+        yield f"nothing is received on {topic_filter!r}: {why}"
     if attempt.connack is None or not dialect.mqtt_5:
         return
     properties = attempt.connack.properties
@@ -198,7 +198,7 @@ def _failing(
     expiry = properties.session_expiry_interval
     if expiry is not None and expiry < settings.session_expiry and not attempt.clean:
         wanted = f"{settings.session_expiry:,}"
-        yield f"session_expiry: the broker keeps sessions for {expiry:,} s, not {wanted} s"
+        yield f"session_expiry: the broker stores sessions for {expiry:,} s, not {wanted} s"
     size = properties.maximum_packet_size
     if size is not None and size < settings.packet_bytes:
         yield (
@@ -208,4 +208,4 @@ def _failing(
     if properties.wildcard_subscription_available == 0:
         for each in settings.down:
             if "+" in each.topic or "#" in each.topic:
-                yield f"down {each.topic!r}: the broker takes no topic filters with wildcards"
+                yield f"down {each.topic!r}: the broker accepts no topic filters with wildcards"

@@ -125,7 +125,7 @@ class Decoders:
                 make = load()
                 make(None)
             except (ImportError, AttributeError) as error:
-                logger.debug("decoder %s is left out: %s", name, error)
+                logger.debug("decoder %s is skipped: %s", name, error)
             else:
                 self._make.append(make)
 

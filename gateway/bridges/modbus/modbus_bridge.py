@@ -231,7 +231,7 @@ class ModbusBridge:
         if late and not self._filter.numbered:
             device.expect_late(request, polled)
         device.last_request_at = polled
-        self._note(device, f"does not answer; asked again in {device.wait:g} s")
+        self._note(device, f"does not answer; polled again in {device.wait:g} s")
         self._doubt(device, request)
 
     def _doubt(self, device: Device, request: Request | None, silences: int = 1) -> None:
@@ -250,14 +250,14 @@ class ModbusBridge:
         now = asyncio.get_running_loop().time()
         if device.repeats(now):
             logger.warning(
-                "%s: device %d answers again %.2g s after an answer: it is asked less often",
+                "%s: device %d answers again %.2g s after an answer: it is polled less often",
                 *(self._host.title, number, now - device.answered_at),
             )
         if device.wait and number not in self._late_logged:
             self._late_logged.add(number)
             elapsed = now - device.last_request_at
             logger.warning(
-                "%s: device %d answers %.1f s after it was asked, too late: timeout must be longer",
+                "%s: device %d answers %.1f s after the request, too late: timeout must be longer",
                 self._host.title,
                 number,
                 elapsed,
@@ -272,7 +272,7 @@ class ModbusBridge:
         if code in FOR_NOW and request.refused < FAILURES_MAX:
             return
         if request.may_split(code):
-            text = f"device {device.number} refuses {request.title} ({reason}): asked for in halves"
+            text = f"device {device.number} refuses {request.title} ({reason}): requested in halves"
             self._host.log(logging.INFO, text, f"device {device.number} halves")
             device.split(request, now)
             self._host.trouble(f"device {device.number}, {request.title}", "")

@@ -117,7 +117,7 @@ async def _tables_of(bus: "Bus", number: int, comments: tuple[str, ...]) -> list
             "modbus.device", {"map": best, "device": number}, (f"{title}?", *comments, *also)
         )
         return [table]
-    comments = (f"device {number} fits no map that comes along: its manual says", *comments)
+    comments = (f"device {number} fits no included map: its manual says", *comments)
     for table_name in ("holding", "input"):
         for address in STUBS:
             words = await bus.read(number, table_name, address, 1)

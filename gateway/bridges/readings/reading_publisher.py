@@ -150,7 +150,7 @@ class ReadingPublisher:
         new = [name for name in names if len(name) <= REASON_MAX and self._is_new(f"name {name}")]
         if new:
             logger.warning(
-                "%s: no unit is known for %s: `map` names it, such as"
+                "%s: %s has no known unit: define it in `map`, such as"
                 ' %s = { quantity = "...", unit = "..." }',
                 self.client_id,
                 ", ".join(new),
@@ -163,7 +163,7 @@ class ReadingPublisher:
         if (topic, label) not in self._conflicts and len(self._conflicts) < CONFLICTS_LOGGED:
             self._conflicts.add((topic, label))
             logger.warning(
-                "%s: %s comes from %s and from %s; the latter is published with the instance %s",
+                "%s: %s has two sources, %s and %s; the second is published with the instance %s",
                 *(self._title, topic, other, source, label),
             )
 

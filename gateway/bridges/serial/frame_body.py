@@ -126,7 +126,7 @@ def decode_frame(body: bytes) -> "ReadingsFrame | Answer | None":
     if frame_type in (ACKNOWLEDGEMENT, COMMAND):
         return None
     if frame_type != READINGS:
-        raise MalformedFrameError(f"frame type {frame_type} is not known")
+        raise MalformedFrameError(f"frame type {frame_type} is unknown")
     if len(body) < _HEAD_START + _HEAD.size:
         raise MalformedFrameError(_cut_off(body))
     flags, boot, sequence, clock, age, dropped = _HEAD.unpack_from(body, _HEAD_START)
@@ -203,7 +203,7 @@ def _decode_value(body: bytes, position: int) -> tuple[Value, int]:
         return _NUMBERS[kind].unpack_from(body, position)[0], position + 8
     if kind == _ValueType.TEXT:
         return _text(body, position, 0, TEXT_MAX)
-    raise MalformedFrameError(f"value type {kind} is not known")
+    raise MalformedFrameError(f"value type {kind} is unknown")
 
 
 def _text(body: bytes, position: int, least: int, most: int) -> tuple[str, int]:

@@ -228,7 +228,7 @@ class FrameIntake:
         if not frame.earlier:
             apart = self._starts.instance(frame.node, frame.boot, self._clock.monotonic())
         readings = []
-        refusals = ["quantity or unit number not known"] * frame.unknown
+        refusals = ["unknown quantity or unit number"] * frame.unknown
         for found in frame.readings:
             try:
                 instance = found.instance

@@ -90,9 +90,9 @@ async def _scan_port(name: str, options: ScanOptions) -> FoundTable | None:
         if seen is not None:
             return _table(name, baud, seen)
     options.report(
-        f"{name}: {received:,} bytes were heard, and none of the formats fits them"
+        f"{name}: {received:,} bytes were received, and none of the formats fits them"
         if received
-        else f"{name}: nothing was heard"
+        else f"{name}: nothing was received"
     )
     return None
 
@@ -148,7 +148,7 @@ class Detector:
         for (separator, decimal, count), lines in self._rows.most_common(1):
             if lines >= LINES_LEAST:
                 columns = [f"value_{number}" for number in range(1, count + 1)]
-                comment = "name the columns; one that is empty is left out"
+                comment = "name the columns; an empty name is skipped"
                 return Seen(_csv_keys(separator, decimal) | {"columns": columns}, (comment,))
         return None
 
@@ -212,7 +212,7 @@ def _seen(keys: Keys, samples: list[Sample]) -> Seen:
     comments = [_shown(values)]
     unclear = [each.unclear for each in found if each.unclear]
     if unclear:
-        comments.append(f"say in `map` what these mean: {', '.join(unclear[:SHOWN_MAX])}")
+        comments.append(f"define these in `map`: {', '.join(unclear[:SHOWN_MAX])}")
     node: Keys = {}
     if sample.node is None and {"model", "id"} <= sample.fields.keys():
         node = {"node": "{model}-{id}"}

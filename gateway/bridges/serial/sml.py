@@ -145,4 +145,4 @@ def _read(data: bytes, place: int, depth: int) -> tuple[Any, int]:
         return any(content), end
     if kind in (0x50, 0x60):
         return int.from_bytes(content, "big", signed=kind == 0x50), end
-    raise ValueError(f"type {kind:#04x} is not known")
+    raise ValueError(f"type {kind:#04x} is unknown")

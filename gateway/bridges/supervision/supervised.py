@@ -219,7 +219,7 @@ class Subscriber:
 
     def __init__(self, client_id: str, receive: Receive) -> None:
         self.client_id = client_id
-        self.refusal = f"{client_id} takes no messages now"
+        self.refusal = f"{client_id} accepts no messages now"
         self._receive = receive
 
     def receive(self, message: Message, topic_filters: list[str]) -> ReasonCode:  # noqa: ARG002 - an inline client's shape

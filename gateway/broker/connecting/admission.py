@@ -142,7 +142,7 @@ def _examine_session(state: State, client: Client, packet: Connect) -> Refusal |
     ):
         holder = holder_of(client, packet.username)
         if shares.sessions.total >= limit:
-            reason = f"there are {limit} persistent sessions; no more"
+            reason = f"there are {limit} persistent sessions, the maximum"
         elif shares.refuse(shares.sessions, packet.client_id, holder):
             reason = shares.refusal
     if not reason:

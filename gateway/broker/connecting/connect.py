@@ -81,7 +81,7 @@ def _refuse_login(state: State, client: Client, packet: Connect) -> None:
     """Tell the client that its user name or password is wrong."""
     _release(client)
     if packet.username is None:
-        refusal = Refusal(ReasonCode.NOT_AUTHORIZED, "this listener wants a user name")
+        refusal = Refusal(ReasonCode.NOT_AUTHORIZED, "this listener requires a user name")
     else:
         code = ReasonCode.BAD_USER_NAME_OR_PASSWORD
         refusal = Refusal(code, "user name or password is wrong")

@@ -382,9 +382,7 @@ def _answer(
     if code >= _FAILURE and connection.version != MQTT_5:
         if code in RETRY:
             # MQTT 3.1.1 has no negative PUBACK: closing makes the client send it again later
-            client.end_reason = (
-                f"{state.refusals.reason}, and MQTT 3.1.1 has no answer that says so"
-            )
+            client.end_reason = f"{state.refusals.reason}, and MQTT 3.1.1 has no answer for it"
             client.close()
             return
         # a permanent refusal is acknowledged, or the client would send it for ever

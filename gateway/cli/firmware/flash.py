@@ -58,7 +58,7 @@ def _ask(options: argparse.Namespace, path: str, seconds: int) -> None:
 
     request = json.dumps({"port": str(Path(path).resolve()), "seconds": seconds})
     try:
-        ask_gateway(LocalBroker.of(options), "port", request, "does not let go of it")
+        ask_gateway(LocalBroker.of(options), "port", request, "does not release it")
     except TidegateError as error:
         raise BusyPortError(f"{path}: another program has it open, and {error}") from error
 

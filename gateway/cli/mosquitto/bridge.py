@@ -113,7 +113,7 @@ class Bridge:
                 raise NoPlaceError(OWN_STATE)
         elif option == "round_robin":
             if is_true(line):
-                raise NoPlaceError("the first address that is up is taken")
+                raise NoPlaceError("the first address that works is used")
         elif option == "keepalive_interval":
             self.keys["keep_alive"] = max(5, whole(line))
         elif option == "restart_timeout":
@@ -150,7 +150,7 @@ class Bridge:
         if self.clean and not downs:
             table["session_expiry"] = "0"
         elif self.clean:
-            unconverted.append((self.line, "cleansession: what comes down waits in a session"))
+            unconverted.append((self.line, "cleansession: the broker's messages wait in a session"))
         table["rule"] = rules or [{"topic": "sensors/#", "where": "FALSE"}]
         if downs:
             table["down"] = downs
@@ -238,7 +238,7 @@ def _down(topic: Topic) -> Table:
 def moved(before: str, after: str, pattern: str, which: str) -> str:
     """Return the template of topics whose prefix `before` becomes `after`; raise NoPlaceError."""
     if PLACES & set(before + after + pattern):
-        raise NoPlaceError("braces in topics stand for places here")
+        raise NoPlaceError("braces in topics are placeholders here")
     if not set("+#") & set(pattern):
         target = after + pattern
     elif not before:

@@ -81,7 +81,7 @@ def _lines(conversion: Conversion, source: str) -> Iterator[str]:
             for each in table.get(kind, ()):
                 yield from ("", f"[[uplink.{kind}]]", *_keys(each))
     if conversion.unconverted or conversion.remarks:
-        yield from ("", "# Not taken over, or otherwise:")
+        yield from ("", "# Not converted, or converted with a difference:")
         yield from (f"# {each}" for each in remarks(conversion))
 
 

@@ -194,14 +194,14 @@ NEEDLESS = {
     "auto_id_prefix": "identifiers that the gateway gives begin with auto-",
     "autosave_interval": "what is acknowledged is on disk at that moment",
     "autosave_on_changes": "what is acknowledged is on disk at that moment",
-    "bridge_attempt_unsubscribe": "nothing is unsubscribed that was not asked for",
-    "bridge_reload_type": "a link is made anew when its settings change",
+    "bridge_attempt_unsubscribe": "nothing is unsubscribed without a request",
+    "bridge_reload_type": "a link is opened again when its settings change",
     "bridge_tls_use_os_certs": "the system's authorities are trusted where there is no ca_file",
     "bridge_tls_version": "TLS 1.2 and 1.3 are used",
-    "check_retain_source": "who may write a topic is asked when a message is published",
+    "check_retain_source": "the right to write is checked when a message is published",
     "dhparamfile": "TLS has no parameters of its own here",
     "include_dir": "its files are read where it stands",
-    "log_dest": "the log goes to standard error, and so to the journal",
+    "log_dest": "the log is written to standard error, and so to the journal",
     "log_facility": "the journal has the lines",
     "log_timestamp": "lines have the time",
     "log_timestamp_format": "lines have the time",
@@ -214,7 +214,7 @@ NEEDLESS = {
     "set_tcp_nodelay": "it is always set",
     "threshold": "links are always up",
     "tls_version": "TLS 1.2 and 1.3 are offered",
-    "try_private": "a bridge is always known as one: MQTT 5 has No Local, 3.1.1 the bridge bit",
+    "try_private": "a bridge is always recognized: MQTT 5 has No Local, 3.1.1 the bridge bit",
     "websockets_headers_size": "heads of requests have a bound of their own",
     "websockets_log_level": "[log] server has the lines of WebSocket",
 }
@@ -230,8 +230,8 @@ WITHOUT = {
     "bridge_identity": "there is no TLS-PSK; use a certificate",
     "bridge_insecure": "the certificate and its host name are always checked; use ca_file",
     "bridge_psk": "there is no TLS-PSK; use a certificate",
-    "bridge_receive_maximum": "100 messages may come down unacknowledged",
-    "bridge_require_ocsp": "OCSP is not asked",
+    "bridge_receive_maximum": "100 messages from the broker may be unacknowledged",
+    "bridge_require_ocsp": "OCSP is not used",
     "bridge_tcp_keepalive": "PINGREQ finds a dead link",
     "bridge_tcp_user_timeout": "PINGREQ finds a dead link",
     "capath": "put the authorities into one file, for client_ca",
@@ -262,7 +262,7 @@ WITHOUT = {
     "plugin_use": "plug-ins for Mosquitto cannot be loaded; users are in a password_file",
     "psk_file": "there is no TLS-PSK; use certificates",
     "psk_hint": "there is no TLS-PSK; use certificates",
-    "queue_qos0_messages": "QoS 0 is not queued for clients that are away",
+    "queue_qos0_messages": "QoS 0 is not queued for disconnected clients",
     "retain_available": "retained messages are always available",
     "tls_engine": "engines of OpenSSL are not loaded",
     "tls_engine_kpass_sha1": "engines of OpenSSL are not loaded",
@@ -270,14 +270,14 @@ WITHOUT = {
     "tls_ocsp": "OCSP is not stapled",
     "upgrade_outgoing_qos": "messages keep their QoS, as MQTT has it",
     "use_subject_as_username": 'tls_identity = "cn" takes the common name',
-    "use_username_as_clientid": "client identifiers are what clients say; a session is its user's",
+    "use_username_as_clientid": "clients choose their identifiers; a session is its user's",
     "user": "systemd's User= says as whom it runs",
 }
 """Omitted, and something differs without them."""
 
 PLUGIN_OPTIONS = ("auth_opt_", "plugin_opt_")
 
-UNKNOWN = "an option that is not known here"
+UNKNOWN = "an unknown option"
 
 
 def why_not(option: str) -> tuple[str, bool]:

@@ -118,7 +118,7 @@ class Listener:
         if self.authority is not None and self.needs_certificate:
             table["client_ca"] = self.authority.value
         elif self.authority is not None:
-            why = "needless: client certificates are only asked for with require_certificate"
+            why = "needless: client certificates are only requested with require_certificate"
             unconverted.append((self.authority, why))
         if self.proxied is not None:
             table |= {"proxy_protocol": True, "proxy_protocol_from": list(PROXIES)}

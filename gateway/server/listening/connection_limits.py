@@ -154,7 +154,7 @@ class ConnectionLimits:
 
     def _turn_away(self, now: float, cause: str, verdict: Verdict) -> Verdict:
         self._counters.add(f"tidegate/connections/{cause}")
-        self._warn(now, f"turns connections away: {cause.replace('_', ' ')}")
+        self._warn(now, f"refuses connections: {cause.replace('_', ' ')}")
         return verdict
 
     def _warn(self, now: float, what: str) -> None:

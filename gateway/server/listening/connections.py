@@ -115,7 +115,7 @@ class Connections:
         for number, client in enumerate(list(self.clients), start=1):
             username = client.username
             if username is not None and not file.same(old, username):
-                reason = "the user's password has changed, or the user is gone"
+                reason = "the user's password has changed, or the user was removed"
                 client.disconnect(ReasonCode.NOT_AUTHORIZED, reason)
             if number % AT_ONCE == 0:
                 yield

@@ -197,7 +197,7 @@ async def _on_disk(path: Path, clock: Clock, first: Batch) -> Database:
 async def _in_memory(path: Path, first: Batch, reason: str, *, may_recover: bool) -> Database:
     from gateway.storage.engine.memory_database import open_in_memory
 
-    logger.critical("%s: everything is kept in memory only", reason)
+    logger.critical("%s: everything is in memory only", reason)
     connection, salvage = await open_in_memory(path)
     await connection.write(first)
     return Database(path, connection, connection, None, salvage, reason, may_recover)

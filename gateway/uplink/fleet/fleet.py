@@ -234,7 +234,7 @@ class FleetDestination:
 
     def _skipped(self, topic: str, why: str) -> None:
         self._context.counters.add("tidegate/uplink/down_too_large")
-        logger.warning("%.80r did not come down from %s: %s", topic, self.name, why)
+        logger.warning("%.80r was not received from %s: %s", topic, self.name, why)
 
     async def _send(
         self, client: FleetClient, limits: ServerLimits, inflight: Inflight, link: Link

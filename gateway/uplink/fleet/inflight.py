@@ -307,7 +307,7 @@ class Inflight:
     def _refused_for_now(self, rows: Sequence[OutboxRow], code: int) -> None:
         for row in rows:
             if not self._defer(row, code):
-                self.refuse(row, code, "the fleet's broker has refused it again and again")
+                self.refuse(row, code, "the fleet's broker has refused it repeatedly")
             else:
                 self._log(~code, row, f"was refused for now (0x{code:02X}): it is tried again")
         # A packet that is too large says nothing about the fleet's capacity.

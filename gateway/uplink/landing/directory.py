@@ -146,7 +146,8 @@ class DirectoryDestination:
         self._counters.add("tidegate/uplink/landing_put_back", len(rows))
         logger.critical(
             "%s: an open landing file is gone and cannot be written again (%s). Its %d messages are"
-            " back in the outbox, and land when the folder can be written (tidegate docs fleet)",
+            " back in the outbox, and are written when the folder is writable again"
+            " (tidegate docs fleet)",
             self._folder,
             error,
             len(rows),

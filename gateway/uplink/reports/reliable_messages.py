@@ -82,7 +82,7 @@ class ReliableMessages:
         if code not in self._codes_logged:
             self._codes_logged.add(code)
             logger.warning(
-                "the fleet refused a %s message with 0x%02X; it is kept and resent",
+                "the fleet refused a %s message with 0x%02X; it is stored and sent again",
                 self._suffix,
                 code,
             )

@@ -24,15 +24,13 @@ def test_an_ordinary_listener_is_no_news() -> None:
 
 def test_a_websocket_listener_without_users() -> None:
     (warning,) = warned(WEB)
-    assert warning.startswith(
-        "listener[0].websocket: nobody is asked for a password here, pages of"
-    )
+    assert warning.startswith("listener[0].websocket: no password is required, for pages of")
     (warning,) = warned(replace(WEB, websocket_origins=("https://panel.example",)))
     assert "pages of https://panel.example and" in warning
 
 
 def test_origins_that_open_more_than_that() -> None:
-    for origin, text in (("*", "lets every page in"), ("null", "is the origin of every file")):
+    for origin, text in (("*", "accepts every page"), ("null", "is the origin of every file")):
         listener = replace(WEB, password_file="users", websocket_origins=("https://a", origin))
         (warning,) = warned(listener)
         assert warning.startswith(f'listener[0].websocket_origins: "{origin}" {text}')
@@ -64,7 +62,7 @@ def test_who_is_let_in_without_a_user_name() -> None:
 def test_passwords_that_the_network_reads() -> None:
     open_one = ListenerSettings(host="192.0.2.1", password_file="users")
     (warning,) = warned(open_one)
-    assert warning.startswith("listener[0].password_file: passwords cross the network as they are")
+    assert warning.startswith("listener[0].password_file: passwords cross the network unencrypted")
     assert warned(replace(open_one, tls_certificate="c", tls_key="k")) == []
     for host in ("127.0.0.1", "::1", "localhost"):
         assert warned(replace(open_one, host=host)) == []
@@ -81,7 +79,7 @@ def test_uplinks_that_are_not_encrypted() -> None:
         "not used, since mqtt://fleet:1883 is not encrypted: write mqtts://fleet:1883"
     )
     (warning,) = of(url="ws://fleet/mqtt", password="p")
-    assert "the password crosses the network as it is: write wss://fleet/mqtt" in warning
+    assert "the password crosses the network unencrypted: write wss://fleet/mqtt" in warning
     assert of(url="mqtts://fleet", ca="ca", password="p") == []
     assert of(url="mqtt://localhost", password="p") == []
     assert of(url="mqtt://fleet") == of() == []

@@ -59,7 +59,7 @@ async def test_a_listener_comes_and_goes_with_a_reason(changing: Changing) -> No
     assert await changing.changed("") == ["listener[1]"]
     assert await end_of(client) == (
         ADMINISTRATIVE,
-        "the listener is gone: the configuration has changed",
+        "the listener was removed: the configuration has changed",
     )
     assert not listens(port)
     assert await code_of(stays, "a") == 0x10

@@ -31,7 +31,7 @@ async def test_metrics_come_move_and_go(changing: Changing) -> None:
         taken.listen()
         text = f"[metrics]\nport = {other}\n[broker]\nmaximum_inflight = 7\n"
         (refusal,) = (await changing.reload(text))["refused"]
-        assert f"cannot give metrics at 127.0.0.1:{other}" in refusal["error"]
+        assert f"cannot serve metrics at 127.0.0.1:{other}" in refusal["error"]
     assert changing.gateway.broker.settings.maximum_inflight != 7
     assert await asyncio.to_thread(get, one) == "ok\n"
     await changing.changed(f"[metrics]\nport = {other}\n")

@@ -80,7 +80,7 @@ async def test_what_cannot_be_read_is_refused(changing: Changing) -> None:
     for make, undo, said in (
         (file.mkdir, file.rmdir, "Is a directory"),
         (partial(os.mkfifo, file), file.unlink, "no regular file"),
-        (file.touch, file.unlink, "it is empty, and may be half written"),
+        (file.touch, file.unlink, "it is empty, and may be incomplete"),
         (partial(file.write_text, "# nothing\n"), file.unlink, ""),  # the defaults hold
         (partial(file.write_bytes, b"\xe9"), file.unlink, "not UTF-8 at byte 0"),
     ):

@@ -54,9 +54,11 @@ async def test_a_message_without_room_goes_to_the_others_unless_the_disk_is_full
         down.receive(publish, lambda each=packet_id: acknowledged.append(each), resumed=False)  # type: ignore[misc]
     await until(lambda: down._tries > 5)
     assert (_topics(subscriber), acknowledged) == ([], [])
-    assert "'all/x' came down and waits: the disk accepts no more messages" in caplog.text
+    assert "'all/x' came from the fleet and waits: the disk accepts no more messages" in caplog.text
     harness.broker.store = kept
     await until(lambda: acknowledged == [1, 2])
     assert _topics(subscriber) == ["x", "y"]
-    assert "'all/y' came down and waits: there is no space for another retained" in (caplog.text)
+    assert "'all/y' came from the fleet and waits: there is no space for another retained" in (
+        caplog.text
+    )
     await store.close()

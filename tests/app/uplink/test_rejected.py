@@ -78,7 +78,7 @@ async def test_a_request_is_answered_whatever_it_says(
             ({"do": "show", "numbers": [1]}, "nor a list"),
             ({"do": "show", "numbers": []}, "nor a list"),
             ({"do": "list", "uplink": "x"}, "there are: none with a name"),
-            ({"do": "drop", "numbers": ["a.b.1"]}, "none of these is kept: a.b.1"),
+            ({"do": "drop", "numbers": ["a.b.1"]}, "none of these is stored: a.b.1"),
         ):
             assert said in (await desk.ask(bad))["error"]
         assert await desk.ask({"do": "list"}) == {"done": True, "count": 5}

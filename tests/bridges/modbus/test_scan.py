@@ -107,7 +107,7 @@ async def test_a_device_on_a_network_that_answers_to_every_identifier_is_one() -
         "quantity": "register_0",
     }
     assert register.comments == (
-        "device 1 fits no map that comes along: its manual says",
+        "device 1 fits no included map: its manual says",
         "the device answers to every identifier",
         "what registers mean; this one has the value 0",
     )

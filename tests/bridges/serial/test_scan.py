@@ -110,7 +110,7 @@ async def test_what_nothing_fits_is_reported(
     async with talking(line, b"\xff\xfe noise, and more\n"):
         assert await scan_ports(options) == []
     assert reported[1] == f"{line.port}: listening at 19,200 baud"
-    assert "bytes were heard, and none of the formats fits them" in reported[2]
+    assert "bytes were received, and none of the formats fits them" in reported[2]
     assert reported[-1] == "/dev/ttyNONE: No such file or directory"
     reported.clear()
     await scan_ports(ScanOptions(reported.append, (line.port,), 0.01))
@@ -139,5 +139,5 @@ def test_a_line_alone_is_a_guess_and_names_without_meaning_are_named() -> None:
     guess = detector.guess()
     assert guess is not None
     assert guess.keys == {"format": "json"}
-    assert guess.comments == ("t 21.5", "say in `map` what these mean: t")
+    assert guess.comments == ("t 21.5", "define these in `map`: t")
     assert Detector().guess() is None

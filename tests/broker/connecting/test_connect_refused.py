@@ -58,7 +58,7 @@ REFUSED = {
         ReasonCode.BAD_USER_NAME_OR_PASSWORD,
         "user name or password is wrong",
     ),
-    "no user name": (Connect("c"), ReasonCode.NOT_AUTHORIZED, "this listener wants a user name"),
+    "no user name": (Connect("c"), ReasonCode.NOT_AUTHORIZED, "this listener requires a user name"),
     "a will to a topic of the gateway's own": (
         Connect("c", username="anna", password=b"secret", will=Will("$SYS/broker/uptime", b"0")),
         ReasonCode.NOT_AUTHORIZED,

@@ -135,7 +135,7 @@ NOT_OVER_100 = [
 TAKEN = "accepted by rule {}, lane {}, committed with its row of the outbox"
 WAITS = (
     "waits in the outbox, lane {}: the fleet has not acknowledged it yet;"
-    " it goes up with resent = 1 if it was sent before or waited for the link"
+    " it will be sent with resent = 1 if it was sent before or waited for the link"
 )
 
 
@@ -200,7 +200,7 @@ def test_what_became_of_it_at_the_fleet(
     assert main(["why", f"{epoch}.main.3", "--data", str(data)]) == 0
     assert (
         output(capsys)[-1]
-        == "left the outbox: the fleet has acknowledged it, or its end in the ledger"
+        == "deleted from the outbox: the fleet has acknowledged it, or its end in the ledger"
     )
 
 

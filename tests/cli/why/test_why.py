@@ -40,7 +40,7 @@ def test_one_that_only_the_outbox_holds(
     assert "older than the history: rules and subscriptions are those of now" in lines
     assert "rule 0 on s/#: TRUE" in lines
     (waits,) = [line for line in lines if line.startswith("waits in the outbox, lane live")]
-    assert waits.endswith("it waited over a restart and goes up with resent = 1")
+    assert waits.endswith("it waited over a restart and will be sent with resent = 1")
 
 
 def test_what_the_ledger_says(

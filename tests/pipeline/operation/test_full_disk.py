@@ -26,8 +26,8 @@ NO_SPACE = "java.io.IOException: No space left on device"
 KILOBYTES = (16, 64, 96, 112)
 """Where tables, rows of bronze, silver, the ledger or a commit lack room in a small run."""
 TOLD = re.compile(
-    "tidegate-pipeline: no room on the disk of ([^ ,]+), which has [0-9,]+ bytes left: make room "
-    "and run this again; what was committed stays\n"
+    "tidegate-pipeline: no space on the disk of ([^ ,]+), which has [0-9,]+ bytes left: free some "
+    "space and run this again; what was committed is complete\n"
 )
 
 

@@ -81,4 +81,4 @@ def test_turning_away_is_logged_once_a_minute(
     small.judge(0.0)
     for second in range(int(LOG_INTERVAL) + 1):
         small.judge(1_000.0 + second)
-    assert caplog.messages == ["here turns connections away: over maximum"] * 2
+    assert caplog.messages == ["here refuses connections: over maximum"] * 2

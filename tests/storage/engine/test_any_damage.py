@@ -121,7 +121,7 @@ async def test_a_version_is_newer_if_the_schema_says_so_too(
         connection.execute("PRAGMA user_version = 99")
         connection.execute(newer)
     before = path.read_bytes()
-    with pytest.raises(StartError, match=r"schema version 99, this Tidegate knows up to \d+"):
+    with pytest.raises(StartError, match=r"schema version 99, this Tidegate supports up to \d+"):
         await open_database(tmp_path, Clock())
     assert path.read_bytes() == before
 

@@ -92,7 +92,9 @@ def test_a_newer_version_is_refused(
     with monkeypatch.context() as patched:
         _with(patched, MADE_UP)
         migrate(connection)
-    with pytest.raises(StartError, match=rf"version {NEXT}, this Tidegate knows up to {NEXT - 1}"):
+    with pytest.raises(
+        StartError, match=rf"version {NEXT}, this Tidegate supports up to {NEXT - 1}"
+    ):
         check_schema(connection)
 
 

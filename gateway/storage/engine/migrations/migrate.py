@@ -59,7 +59,7 @@ def check_schema(connection: sqlite3.Connection) -> list[str]:
             raise DamagedError(f"it has schema version {version}, and not the schema of one")
         (name,) = connection.execute("SELECT file FROM pragma_database_list").fetchone()
         raise StartError(
-            f"{name}: schema version {version}, this Tidegate knows up to {newest}: "
+            f"{name}: schema version {version}, this Tidegate supports up to {newest}: "
             "start the version that wrote it, or move the file away (tidegate docs upgrade)"
         )
     if not version and not _has_tables(connection):
