@@ -1,4 +1,4 @@
-"""What a crash test tells the person who ran it."""
+"""The report of a crash test."""
 
 from collections.abc import Sequence
 from statistics import median
@@ -8,15 +8,15 @@ from crashtest.numbers import Promise
 from crashtest.rounds import Rounds
 
 PROMISE = """\
-The promise: what the gateway has acknowledged (PUBACK, PUBREC, SUBACK) is kept when its process
-dies at any moment: every message for the fleet and for persistent sessions, in order, those of
-QoS 2 once; sessions with their subscriptions, and retained messages. When its database cannot
-grow it refuses (0x97, or by closing an MQTT 3.1.1 connection) and forgets nothing that it took.
+What the gateway has acknowledged (PUBACK, PUBREC, SUBACK) must survive its process: every message
+for the fleet and for persistent sessions, in order, those of QoS 2 once; sessions with their
+subscriptions, and retained messages. When its database cannot grow, it must refuse messages (0x97,
+or by closing an MQTT 3.1.1 connection) and lose none that it acknowledged.
 """
 
 NOT_TESTED = """\
-Not tested: a loss of power. What a killed process has written is still in the kernel's memory;
-whether this device keeps what it says it has kept, only pulling its plug can show.
+Not tested: a loss of power. What a killed process has written is still in the kernel's memory. To
+test whether this device stores what it reports as stored, pull its plug.
 """
 
 
@@ -24,7 +24,7 @@ def report(rounds: Rounds, full: Full | None, findings: Sequence[str]) -> str:
     """Return the report as lines of text."""
     lines = [_counted(rounds), "", PROMISE]
     if findings:
-        lines += [f"NOT KEPT: {finding}" for finding in findings]
+        lines += [f"LOST: {finding}" for finding in findings]
     else:
         lines += [_acknowledged_by(full)]
     lines += ["", _window(rounds), _latency(rounds), "", NOT_TESTED]
@@ -40,17 +40,18 @@ def _counted(rounds: Rounds) -> str:
     )
     return (
         f"{figures.rounds} rounds, {figures.kills} kills, {acknowledged} messages acknowledged; "
-        f"compared: {len(rounds.subscribers)} persistent sessions, the outbox with what had landed "
-        f"({rounds.records.waiting + rounds.records.landed} records), retained messages."
+        f"compared: {len(rounds.subscribers)} persistent sessions, the outbox with the landing "
+        f"files ({rounds.records.waiting + rounds.records.landed} records), retained messages."
     )
 
 
 def _acknowledged_by(full: Full | None) -> str:
-    lines = ["Kept: 0 lost, 0 of QoS 2 twice, 0 out of order."]
+    lines = ["Found: 0 lost, 0 of QoS 2 twice, 0 out of order."]
     if full is not None:
         lines.append(
             f"Full database (no file larger than {LIMIT // 1024**2} MiB): refused with 0x97; all "
-            f"{full.acknowledged} messages acknowledged before are there, and it went on with room."
+            f"{full.acknowledged} messages acknowledged before are there; it works again with"
+            " free space."
         )
     return "\n".join(lines)
 
@@ -59,7 +60,7 @@ def _window(rounds: Rounds) -> str:
     """Return the loss window: what a kill can take, since nothing was promised for it yet."""
     windows = rounds.figures.windows
     if not windows:
-        return "Loss window: no kill came while messages were published."
+        return "Loss window: no kill happened while messages were published."
     counts = [count for count, _ in windows]
     oldest = max(seconds for _, seconds in windows)
     return (
@@ -72,7 +73,7 @@ def _window(rounds: Rounds) -> str:
 def _latency(rounds: Rounds) -> str:
     latencies = sorted(each for publisher in rounds.publishers for each in publisher.latencies)
     if not latencies:
-        return "No answer came."
+        return "No answer arrived."
     last = latencies[int(0.99 * (len(latencies) - 1))]
     return (
         f"Answers took {1000 * median(latencies):.1f} ms (median), "
