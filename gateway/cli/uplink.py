@@ -94,7 +94,7 @@ def command_uplink(broker: LocalBroker, action: str, name: str | None = None) ->
 def command_confirm(broker: LocalBroker, name: str | None) -> int:
     """Tell the gateway that this board keeps its identity; raise TidegateError."""
     if name is not None:
-        raise TidegateError(f"uplink confirm is for the whole gateway and has no name: {name}")
+        raise TidegateError(f"uplink confirm is for the whole gateway and takes no name: {name}")
     ask_gateway(broker, "identity", "confirm", "did not confirm its identity")
     print("uplink: this board has the gateway's identity")
     return 0

@@ -75,7 +75,7 @@ def test_names_that_nobody_proves_are_warned_of() -> None:
     unproven = ListenerSettings(acl_file="acl")
     proven = ListenerSettings(acl_file="acl", password_file="users")
     (warning,) = access_warnings(configuration(proven, ListenerSettings(), unproven))
-    assert warning.startswith("listener[2].acl_file: rules go by user names that nobody proves")
+    assert warning.startswith("listener[2].acl_file: rules use user names, which nothing proves")
 
 
 def test_a_byte_order_mark_is_left_out(tmp_path: Path) -> None:

@@ -113,7 +113,7 @@ async def test_a_hangup_reads_certificates_again(
     assert isinstance(alarm, Publish)
     assert "listener[3].tls_certificate" in json.loads(alarm.payload)["text"]
     assert trusted(tls, ca_file)
-    assert f"127.0.0.1:{tls} keeps its old files" in gateway.log()
+    assert f"127.0.0.1:{tls} continues with its old files" in gateway.log()
     authorities.renew()
     gateway.process.send_signal(signal.SIGHUP)
     ended = await watcher.take(Publish)

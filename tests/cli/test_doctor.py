@@ -207,7 +207,9 @@ def test_a_full_card_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         total, free = 32 * 10**9, 10**9
 
     monkeypatch.setattr(shutil, "disk_usage", lambda _: Usage)
-    assert health_of("1.0 GB of 32.0 GB are free: make room", report(tmp_path)) is Health.WARNING
+    assert (
+        health_of("1.0 GB of 32.0 GB are free: free some space", report(tmp_path)) is Health.WARNING
+    )
 
 
 def test_damaged_databases_are_told(tmp_path: Path) -> None:

@@ -113,7 +113,7 @@ def test_it_comes_back_to_the_board_that_it_left(tmp_path: Path) -> None:
     gateway.stop()
     archive = tmp_path / "a.tar"
     said("export", archive, *places(tmp_path))
-    assert "is there already" in refused("import", archive, *places(tmp_path))
+    assert "exists already" in refused("import", archive, *places(tmp_path))
     (gateway.data / "tidegate.db").rename(tmp_path / "old.db")
     said("import", archive, *places(tmp_path))
     assert not (gateway.data / MARK).exists()

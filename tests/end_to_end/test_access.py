@@ -132,7 +132,7 @@ async def test_what_changes_holds_without_a_restart(
     place.write(users="sensor new", acl="nonsense\n")
     tell(place)
     log = place.gateway.log
-    while "keeps its old files" not in log():
+    while "continues with its old files" not in log():
         await ask(anna)
     assert "acl: line 1 = 'nonsense' is not allowed: user NAME, topic [" in log()
     place.write(users="sensor new", acl=ACL)

@@ -113,6 +113,7 @@ def test_what_a_later_version_wrote_is_refused_and_left_as_it_is(
     rows = rows_of(data)
     assert refused(tmp_path) == (
         f"tidegate: {data}/tidegate.db: schema version {newest + 1}, this Tidegate supports up to "
-        f"{newest}: start the version that wrote it, or move the file away\n"
+        f"{newest}: start the version that wrote it, or move the file away"
+        " (tidegate docs upgrade)\n"
     )
     assert rows_of(data) == rows

@@ -199,7 +199,7 @@ async def test_bytes_that_wait_are_bounded_too(
         scene.receive(_command(packet_id, bytes(5 * 1024 * 1024)))
     assert scene.count("down_deferred") == 2
     assert "commands/light/1' came from the fleet and waits: it is full" in caplog.text
-    assert caplog.text.count("stay with the fleet until then") == 1
+    assert caplog.text.count("its broker stores the others until then") == 1
     scene.later.pop()()
     assert caplog.text.count("came from the fleet and waits") == 1
     scene.code = ReasonCode.SUCCESS
@@ -219,8 +219,11 @@ async def test_bytes_that_wait_are_bounded_too(
             Publish("all/settings", b"", 1, packet_id=1),
             "from the fleet may not be published as 'settings'",
         ),
-        (Publish("other", b"", 1, packet_id=1), "no [[uplink.down]] has it"),
-        (Publish("any/$CONTROL/tidegate/uplink", b"pause", 1, packet_id=1), "may not come down"),
+        (Publish("other", b"", 1, packet_id=1), "no [[uplink.down]] matches it"),
+        (
+            Publish("any/$CONTROL/tidegate/uplink", b"pause", 1, packet_id=1),
+            "may not be published as",
+        ),
         (Publish("any", b"", 1, packet_id=1), "from the fleet may not be published as ''"),
         (
             Publish(

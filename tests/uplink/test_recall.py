@@ -236,7 +236,7 @@ async def test_a_message_that_never_fits_does_not_stand_in_the_way(tmp_path: Pat
 
 
 async def test_without_a_history_it_is_refused(store: Store) -> None:
-    with pytest.raises(RecallError, match="keeps no history"):
+    with pytest.raises(RecallError, match="has no history"):
         recall_of(store, history=False).begin(parse_request(b"{}"), print)
 
 

@@ -139,7 +139,7 @@ def _ends(history: HistoryReader, number: Number) -> list[str]:
 
 
 def _end(uplink: str, outcome: str, reason: str) -> str:
-    where = f"uplink {uplink}" if uplink else "left the outbox"
+    where = f"uplink {uplink}" if uplink else "deleted from the outbox"
     if outcome == Outcome.DELIVERED:
         return f"{where}: the fleet has acknowledged it"
     return f"{where}: {outcome}, {reason}" if reason else f"{where}: {outcome}"

@@ -150,7 +150,7 @@ class ReadingPublisher:
         new = [name for name in names if len(name) <= REASON_MAX and self._is_new(f"name {name}")]
         if new:
             logger.warning(
-                "%s: %s has no known unit: define it in `map`, such as"
+                "%s: no unit is known for %s: define it in `map`, such as"
                 ' %s = { quantity = "...", unit = "..." }',
                 self.client_id,
                 ", ".join(new),

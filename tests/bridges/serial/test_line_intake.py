@@ -60,7 +60,7 @@ def test_what_a_name_does_not_say_is_told_once(
     intake.feed(b'{"V":230.1,"temp":21.5,"hum":40}\n' * 3 + b'{"V":230,"I":1}\n')
     lines = [record.getMessage() for record in caplog.records]
     assert lines == [
-        f'serial:tty: no unit is known for {names}: say in `map` what they mean, such as "{first}"'
+        f'serial:tty: no unit is known for {names}: define it in `map`, such as "{first}"'
         ' = { quantity = "...", unit = "..." }'
         for names, first in (("V, temp", "V"), ("I", "I"))
     ]

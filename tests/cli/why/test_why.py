@@ -57,7 +57,7 @@ def test_what_the_ledger_says(
     ends = {1: "evicted", 2: "expired, 7d"}
     for number, end in ends.items():
         assert main(["why", f"{epoch}.main.{number}", "--data", data]) == 0
-        assert f"left the outbox: {end}" in capsys.readouterr().out.splitlines()
+        assert f"deleted from the outbox: {end}" in capsys.readouterr().out.splitlines()
 
 
 def test_a_memory_that_is_older_than_the_history(

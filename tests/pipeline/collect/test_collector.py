@@ -179,7 +179,7 @@ def test_each_kind_of_message_lands(scene: Scene) -> None:
     until(lambda: any(landing.glob("barn/ledger/*.jsonl")), "the ledger lands")
     said = stop(collector)
     assert "the broker is mosquitto version" in said
-    assert "keeps 1,000 messages for it, or as many as its max_queued_messages says" in said
+    assert "stores 1,000 messages for it, or as many as its max_queued_messages says" in said
     assert "collected" in said
     first, second = sorted(rows(landing), key=lambda row: row["seq"])
     assert (first["gateway_id"], first["topic"], first["payload"]) == (

@@ -155,7 +155,7 @@ def test_only_a_full_disk_is_told_as_one_and_spark_s_own_folder_may_be_it(tmp_pa
     )
     with pytest.raises(OSError, match="odd"), full_disk(settings):
         raise OSError("odd")
-    with pytest.raises(JobError, match=f"no room on the disk of {tmp_path}"), full_disk(settings):
+    with pytest.raises(JobError, match=f"no space on the disk of {tmp_path}"), full_disk(settings):
         raise JobError(NO_SPACE)
 
 
@@ -163,9 +163,9 @@ def test_a_disk_of_a_cluster_s_worker_may_be_the_full_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = make_settings(tmp_path / "landing", tmp_path / "tables", master="spark://m:7077")
-    worker = "^no room on a disk of a Spark worker at spark://m:7077"
+    worker = "^no space on a disk of a Spark worker at spark://m:7077"
     with pytest.raises(JobError, match=worker), full_disk(settings):
         raise JobError(NO_SPACE)
     monkeypatch.setattr("pipeline.operation.full_disk.FULL", sys.maxsize)
-    with pytest.raises(JobError, match=f"^no room on the disk of {tmp_path}"), full_disk(settings):
+    with pytest.raises(JobError, match=f"^no space on the disk of {tmp_path}"), full_disk(settings):
         raise JobError(NO_SPACE)

@@ -288,7 +288,7 @@ def test_files_that_others_replace_are_listed_anew(
     add(settings, 3)
     new = file_of(settings, 3)
     meanwhile(monkeypatch, [partial(os.utime, new, (n, n)) for n in range(TRIES)])
-    with pytest.raises(JobError, match="replaced again and again"):
+    with pytest.raises(JobError, match="replaced repeatedly"):
         publish(settings, url)
     publish(settings, url)
     assert copied(server, url) == of_batches(3)

@@ -71,7 +71,7 @@ async def test_a_message_that_comes_with_each_connection_does_not_end_the_link(
     said = fleet_broker.connects[0].properties.maximum_packet_size
     assert (said, store.counters.count("tidegate/uplink/down_too_large")) == (SMALL, 2)
     assert [message.topic for message in here.taken] == ["fits", "fits"]
-    assert "'all/large' did not come down from mqtt://127.0.0.1" in caplog.text
+    assert "'all/large' was not received from mqtt://127.0.0.1" in caplog.text
     assert f"it has {SMALL + 18} bytes; at most {SMALL}" in caplog.text
 
 

@@ -602,7 +602,7 @@ async def test_what_is_refused_for_too_long_is_given_up(
     assert await _rejected(store) == [(3, "0x83")]
     assert fleet.came.count(3) >= 3
     assert "message 00a1b2c3d4.main.3 (sensors/n1/temperature, 11 bytes) was refused" in caplog.text
-    assert "again and again" in caplog.text
+    assert "repeatedly" in caplog.text
 
 
 def connack(**properties: Any) -> Begin:
