@@ -145,7 +145,9 @@ def _change(store: Place, table: Table, mark: str, *, anew: bool) -> Change:
     if copy is None:
         return Change(table, None, table.files, [])
     metadata = copy.metadata()
-    if metadata.partition_columns or (metadata.description != mark and not anew):
+    if metadata.partition_columns:
+        raise PipelineError(f"{store / table.name} is of an earlier version: name another place")
+    if metadata.description != mark and not anew:
         raise PipelineError(
             f"{store / table.name} is no copy of these tables: name another place, or "
             "let it become one with --replace"

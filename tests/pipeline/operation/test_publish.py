@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
-from deltalake import DeltaTable
+from deltalake import DeltaTable, Schema
 from pyarrow.fs import SubTreeFileSystem
 
 from pipeline.cli import main
@@ -336,6 +336,13 @@ def test_copies_of_other_tables_are_left_alone_unless_they_shall_be_replaced(
     assert copied(server, url) == of_batches(1)
     assert main(command) == 0
     assert copied(server, url) == of_batches(1)
+    schema, place = Schema.from_arrow(arrow_schema(SILVER)), f"{url}/old"
+    DeltaTable.create(
+        f"{place}/gaps", schema, partition_by=["batch"], storage_options=server.options
+    )
+    delta.create(others.tables / "gaps", SILVER)
+    assert main([*command[:2], place, *command[3:], "--replace"]) == 2
+    assert f"{place}/gaps is of an earlier version: name another" in capsys.readouterr().err
 
 
 def test_what_is_wrong_is_one_line(
