@@ -76,12 +76,10 @@ def test_errors_and_log_lines(program: str) -> None:
     texts = [text for source in (ROOT / program).rglob("*.py") for text in printed(source)]
     assert texts
     assert [fault for text in texts for fault in text_faults(text)] == []
-    if program == "gateway":
-        bare = [text for text in texts if len(text) > LONG and "tidegate docs " not in text]
-        assert bare == [], "needs more than a line, so it ends with its page"
-        named = {page for text in texts for page in re.findall(r"tidegate docs ([\w-]+)\)", text)}
-        assert named
-        assert named <= {page.stem for page in ROOT.glob("docs/*/*.md")}
+    bare = [text for text in texts if len(text) > LONG and "tidegate docs " not in text]
+    assert bare == [], "needs more than a line, so it ends with its page"
+    named = {page for text in texts for page in re.findall(r"tidegate docs ([\w-]+)\)", text)}
+    assert named <= {page.stem for page in ROOT.glob("docs/*/*.md")}
 
 
 @table(
