@@ -159,6 +159,7 @@ class Gateway(NamedTuple):
 
 async def start(run: Run, *, durable: bool) -> Gateway:
     """Start every part; raise TidegateError if one cannot work."""
+    # not split: the order is what matters here, and most parts need several of those before them
     folder = DataFolder(run.data)
     run.stack.callback(folder.close)
     storage = await open_storage(run, durable=durable)

@@ -258,6 +258,7 @@ class ClientTransport:
 
     def flush(self, committed: int, now: Instant) -> int:
         """Write what may be sent; return the batch that the rest waits for, 0 if none."""
+        # not split: each write of each connection comes here
         client, transport = self._client, self._transport
         if client is None or transport is None or transport.is_closing() or self._finished:
             return 0

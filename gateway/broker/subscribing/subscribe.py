@@ -72,6 +72,7 @@ def handle_subscribe(state: State, client: Client, packet: Subscribe, instant: I
 
     Nothing is granted if one of the filters is malformed.
     """
+    # not split: it continues where it yielded, with all that the filters before have found
     session = session_of(client)
     piece = Piece()
     limit = state.settings.maximum_filtered_subscriptions
