@@ -8,6 +8,8 @@ from typing import Any
 
 from gateway.server.socket_selector import READ, READ_SIZE, READING, WRITE, SocketSelector
 
+NOT_READ, NOT_WRITE = ~READ, ~WRITE
+
 DEFAULT_HIGH = 64 * 1024
 """Unsent bytes above which the protocol is asked to pause, as in asyncio."""
 
@@ -85,9 +87,9 @@ class SocketTransport:
 
     def ready(self, events: int) -> None:
         """Serve the socket; the selector calls this."""
-        if events & ~READ and self._unsent is not None:
+        if self._unsent is not None and events & NOT_READ:
             self._send_unsent(self._unsent)
-        if not (events & ~WRITE and self._events & READ):
+        if not (events & NOT_WRITE and self._events & READ):
             return
         now, until = monotonic(), self._selector.reading_until
         if until == inf:  # as `has_time`, without a call for each read

@@ -52,7 +52,7 @@ cdef bint _has_capacity(
 
 @cython.locals(
     destination=Destination, session=Session, qos=int, retain=bint, run=Py_ssize_t, runs=list,
-    place=Py_ssize_t, receivers=Py_ssize_t)
+    receivers=Py_ssize_t)
 cdef _deliver(
     Traffic traffic, Publication publication, Py_ssize_t first, Py_ssize_t count, Route route, list selected,
     double now, bint reserved)

@@ -362,18 +362,19 @@ def _deliver(
     reserved: bool,
 ) -> None:
     """Give the messages to the sessions: all of them, and then the selected runs."""
-    runs: list[tuple[int, Sequence[Destination]]] = [(count, route.sessions)]
-    receivers = len(route.sessions)
+    always = route.sessions
+    runs: list[tuple[int, Sequence[Destination]]] = [(count, always)]
+    receivers = len(always)
     if selected is not None:
         runs += selected
         receivers += sum([len(destinations) for _, destinations in selected])
     if receivers > 1:
         # each form of packet is encoded once and shared by its receivers
         publication.share_forms()
-        publication.receivers = max(1, len(route.sessions))
-        traffic.full_at -= _RECEIVER_BYTES * len(route.sessions)
+        publication.receivers = max(1, len(always))
+        traffic.full_at -= _RECEIVER_BYTES * len(always)
     qos, retain = publication.qos, publication.retain
-    for place, (run, destinations) in enumerate(runs):
+    for run, destinations in runs:
         for destination in destinations:
             session: Session = destination.subscriber
             session.accept(
@@ -388,7 +389,7 @@ def _deliver(
                 destination.topic_filters[0] if destination.shared else "",
                 destination.delivery,
             )
-        if place:  # the first entry has the sessions that get all messages
+        if destinations is not always:  # these get all messages
             first += run
 
 
