@@ -22,7 +22,7 @@ from setuptools import Command, Extension, setup
 from setuptools.command.build_ext import build_ext
 from setuptools.command.build_py import build_py
 from setuptools.command.sdist import sdist
-from setuptools.errors import CompileError, PlatformError
+from setuptools.errors import CompileError, LinkError, PlatformError
 from setuptools.modified import newer_group
 
 MODE = os.environ.get("TIDEGATE_CYTHON") or "auto"
@@ -39,18 +39,26 @@ COMPILER_OPTIONS = [
     "-Wno-all",  # nobody reads what Python's own flags warn of; an eighth of the compiler's time
     "-DCYTHON_CLINE_IN_TRACEBACK=0",  # nobody reads the C; a twentieth of the compiler's time
     "-Werror=incompatible-pointer-types",  # an error for newer compilers in any case
+    "-ffunction-sections",  # each function on its own, for the linker to leave it out or share it
 ]
 
-FAST = "-O1"  # two thirds of the time that -O2 takes, for 1 % of the speed
-SMALL = "-Os"  # two thirds of the code; a burst of messages would take a fifth more
-# What each message of a burst runs through is compiled to be fast, all else to be small.
+# A linker that can do it takes one of several equal functions: each of 77 modules has what Cython
+# adds to it, a tenth of all code. "safe" leaves those alone whose addresses may be compared.
+LINKER_OPTIONS = ["-Wl,--gc-sections"]
+SHARING_OPTIONS = [*LINKER_OPTIONS, "-fuse-ld=gold", "-Wl,--icf=safe"]
+
+# Two thirds of the time that -O2 takes, for 1 % of the speed; the others save 4 % of the code.
+FAST = ["-O1", "-fcrossjumping", "-foptimize-sibling-calls"]
+SMALL = ["-Os"]  # two thirds of the code; a burst of messages would take a fifth more
+# What each message of a burst runs through is compiled to be fast, all else to be small: these
+# take 97 of 100 instructions that the library executes for a message to one subscriber.
 HOT = (
-    "gateway/mqtt/",
-    "gateway/session/",
-    "gateway/server/",
-    "gateway/broker/publishing/",
-    "gateway/broker/broker.",
-    "gateway/broker/client.",
+    *("gateway/broker/broker.", "gateway/broker/publishing/", "gateway/server/"),
+    *("gateway/mqtt/acknowledgement_batch.", "gateway/mqtt/codec/publish."),
+    *("gateway/mqtt/connection.", "gateway/mqtt/framing.", "gateway/mqtt/output."),
+    *("gateway/mqtt/publication.", "gateway/mqtt/publish_encoder."),
+    *("gateway/session/inflight.", "gateway/session/sending."),
+    *("gateway/session/session.", "gateway/session/span."),
 )
 
 LIBRARY = "gateway._compiled"
@@ -144,7 +152,21 @@ class OneLibrary(build_ext):
             objects = list(compilers.map(self.compiled, map(str, ext.sources)))
         library = self.get_ext_fullpath(ext.name)
         if self.force or newer_group(objects, library, "newer"):
-            self.compiler.link_shared_object(objects, library, libraries=self.get_libraries(ext))
+            self.compiler.link_shared_object(
+                objects,
+                library,
+                libraries=self.get_libraries(ext),
+                extra_postargs=self.linker_options(objects[-1]),
+            )
+
+    def linker_options(self, trial: str) -> list[str]:
+        """Return those for a small library that the linker here understands, tried on an object."""
+        target = str(Path(self.build_temp, "trial.so"))
+        for options in (SHARING_OPTIONS, LINKER_OPTIONS):
+            with suppress(LinkError):
+                self.compiler.link_shared_object([trial], target, extra_postargs=options)
+                return options
+        return []
 
     def compiled(self, source: str) -> str:
         """Return the object file of a C file."""
@@ -154,12 +176,12 @@ class OneLibrary(build_ext):
                 [source],
                 output_dir=self.build_temp,
                 macros=initializer(Path(source)),
-                extra_postargs=[*COMPILER_OPTIONS, optimization(source)],
+                extra_postargs=[*COMPILER_OPTIONS, *optimization(source)],
             )
         return str(target)
 
 
-def optimization(source: str) -> str:
+def optimization(source: str) -> list[str]:
     """Return what the compiler is to make of a C file: fast code or small code."""
     return FAST if Path(source).relative_to(TRANSLATED).as_posix().startswith(HOT) else SMALL
 

@@ -6,12 +6,11 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from gateway.app.checks.check import check_configuration
 from gateway.app.checks.warnings import warnings
 from gateway.app.parts import Run
-from gateway.app.reload.difference import Change, differences
 from gateway.app.responder import Answer, Request, Responder
 from gateway.app.watched_files import ListenerFiles, snapshot
 from gateway.config.configuration import Configuration
@@ -20,6 +19,9 @@ from gateway.config.load import load
 from gateway.config.named_file import open_named
 from gateway.errors import StartError
 from gateway.telemetry.logs import set_levels
+
+if TYPE_CHECKING:
+    from gateway.app.reload.difference import Change
 
 logger = logging.getLogger(__name__)
 
@@ -160,6 +162,8 @@ class Reload:
 
         Runs in a thread: with a hundred rules it takes longer than others can wait.
         """
+        from gateway.app.reload.difference import differences
+
         new = (self._run.read_again or _no_file)()
         report = Report(old.file)
         for change in differences(old, new):
@@ -207,8 +211,8 @@ class Report:
     def __init__(
         self,
         file: str,
-        changed: list[Change] | None = None,
-        restart: list[tuple[Change, str]] | None = None,
+        changed: "list[Change] | None" = None,
+        restart: "list[tuple[Change, str]] | None" = None,
         refused: list[dict[str, object]] | None = None,
     ) -> None:
         self.file = file
