@@ -41,7 +41,11 @@ class ChannelFigures:
         """Set the figures of every channel, and remove those of deleted channels."""
         counters, channels = self._counters, self._channels
         gone, self._shown = self._shown, set()
-        for channel in channels:
+        # of several with one name: the one that the name stands for
+        shown = {each.settings.share_name: each for each in channels}
+        if len(shown) < len(channels):
+            shown = {name: channels.named(name)[0] for name in shown}
+        for channel in shown.values():
             for name, value in _figures(channel, now).items():
                 full = f"{FIGURES}{channel.settings.share_name}/{name}"
                 counters.set(full, value)

@@ -308,6 +308,7 @@ def test_another_topic_filter_leaves_the_old_channel_until_it_is_deleted(
     worker.subscribe("$queue/jobs", 1)
     assert [each.payload for each in worker.take() if isinstance(each, Publish)] == [b"new"]
     assert [each.settings.topic_filter for each in channels.named("jobs")] == ["u/#", "t"]
+    assert desk.shown()["channels/jobs/filter"] == "u/#"
     assert desk.ask("jobs/delete") == ReasonCode.SUCCESS
     (left,) = channels
     assert (left.settings.topic_filter, left.in_flight) == ("u/#", 1)
