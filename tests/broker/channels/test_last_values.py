@@ -12,6 +12,7 @@ from gateway.mqtt.reason_codes import ReasonCode
 from gateway.settings.broker import BrokerSettings
 from gateway.settings.channel import ChannelSettings
 from gateway.settings.when_full import WhenFull
+from gateway.storage.sessions.session_journal import SessionJournal
 from tests.support.broker.broker_harness import Harness
 from tests.support.broker.channel_harness import (
     SHARED,
@@ -95,6 +96,20 @@ def test_what_is_in_flight_is_not_replaced_and_its_acknowledgement_ends_only_its
     client.send(PubAck(first.packet_id))
     assert got(client) == "3"
     assert (channel.depth, channel.figures.acknowledged, channel.figures.replaced) == (0, 2, 1)
+
+
+def test_the_row_of_a_superseded_message_is_deleted_once() -> None:
+    harness = durable(**TOPIC)
+    client = consumer(harness, "c", receive_maximum=1)
+    put(harness, "a1", "b2", "a3")
+    harness.pass_time(1.5)  # also notes that it is in flight for long
+    client.send(PubAck(1))
+    assert got(client, acknowledge=False) == "12"
+    harness.pass_time(1.5)
+    count = harness.disk.connection.execute("SELECT count(*) FROM delivery").fetchone()[0]
+    journal = channel_of(harness).journal
+    assert isinstance(journal, SessionJournal)
+    assert (count, journal.deliveries, {*journal.attempts.values()}) == (2, 2, {1})
 
 
 @pytest.mark.parametrize("how", ["refused", "disconnected", "timed out", "requeued", "too large"])
