@@ -60,6 +60,7 @@ def test_the_file_says_what_the_command_line_does_not(
     assert options("compact").keep == 400
     assert (options("collect").broker, options("collect").rows) == ("mqtt://fleet.example", 1000)
     assert options("once").no_gold is False
+    assert str(options("once", "--landing", "s3://fleet/a/").landing) == "s3://fleet/a"
     monkeypatch.delenv("TIDEGATE_PIPELINE_CONFIG")
     assert options("--config", file, "ledger").tables == Path("/srv/tables")
     assert options("run").spark == {}
@@ -69,6 +70,7 @@ MISTAKES = [
     ("landing = ", "is not TOML: Invalid value (at "),
     ("landings = 'x'", "landings is not known: did you mean landing?"),
     ("landing = 3", "landing is 3, but a text is needed"),
+    ("landing = 'ftp://fleet/a'", "landing: ftp://fleet/a is not s3://BUCKET/…, gs://BUCKET/…"),
     ("[runs]", "runs is not known: did you mean run?"),
     ("[qqqq]", "qqqq is not known; known are assets, backtest, collect, "),
     ("[run]\nevry = 3", "run.evry is not known: did you mean every?"),
