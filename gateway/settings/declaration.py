@@ -169,6 +169,11 @@ def _hash(self: Any) -> int:
     return hash(_values(self))
 
 
+def _reduce(self: Any) -> tuple[type, tuple[Any, ...]]:
+    """Return how a copy is made: by the constructor, since attributes cannot be set."""
+    return type(self), _values(self)
+
+
 def _shown(self: Any) -> str:
     parts = [f"{each.name}={getattr(self, each.name)!r}" for each in fields(self)]
     return f"{type(self).__name__}({', '.join(parts)})"
@@ -187,7 +192,7 @@ def settings_class(kind: type[T]) -> type[T]:
     """
     made: Any = dataclass(init=False, repr=False, eq=False, slots=True)(kind)
     made.__init__, made.__repr__ = _fill, _shown
-    made.__eq__, made.__hash__ = _equals, _hash
+    made.__eq__, made.__hash__, made.__reduce__ = _equals, _hash, _reduce
     made.__setattr__ = made.__delattr__ = _refuse
     result: type[T] = made
     return result

@@ -1,3 +1,4 @@
+from copy import copy
 from dataclasses import FrozenInstanceError, dataclass, field, fields, replace
 from typing import Any
 
@@ -56,4 +57,4 @@ def test_it_cannot_be_changed() -> None:
         del made.first
     with pytest.raises((AttributeError, TypeError)):
         made.fourth = 4
-    assert made == MADE(1)
+    assert made == MADE(1) == copy(made)
