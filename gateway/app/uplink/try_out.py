@@ -194,7 +194,7 @@ def _failing(
     if properties.retain_available == 0:
         for key, rule, _ in rules:
             if rule.retain:
-                yield f"{key}.retain: the broker retains nothing; messages go up without RETAIN"
+                yield f"{key}.retain: the broker retains nothing; messages are sent without RETAIN"
     expiry = properties.session_expiry_interval
     if expiry is not None and expiry < settings.session_expiry and not attempt.clean:
         wanted = f"{settings.session_expiry:,}"
