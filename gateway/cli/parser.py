@@ -57,9 +57,16 @@ def add_broker(parser: argparse.ArgumentParser) -> None:
 
 def add_user_options(parser: argparse.ArgumentParser) -> None:
     """Add the options for the credentials."""
-    parser.add_argument("--username", metavar="NAME")
-    parser.add_argument("--password-file", type=Path, metavar="FILE")
-    parser.add_argument("--ca-file", type=Path, metavar="FILE")
+    parser.add_argument("--username", metavar="NAME", help="user name")
+    parser.add_argument(
+        "--password-file",
+        type=Path,
+        metavar="FILE",
+        help="file with the password in its first line",
+    )
+    parser.add_argument(
+        "--ca-file", type=Path, metavar="FILE", help="file of trusted authorities for mqtts://"
+    )
     parser.add_argument(
         "--cert", type=Path, metavar="FILE", help="file of the client certificate for mqtts://"
     )

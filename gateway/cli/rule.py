@@ -46,10 +46,12 @@ def add_edit(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--where", metavar="EXPR", help="expression of the rule")
     parser.add_argument("--target", metavar="TOPIC", help="topic at the fleet")
     parser.add_argument("--stream", metavar="NAME", help="stream of the rule")
-    parser.add_argument("--lane", choices=("live", "backlog"))
-    parser.add_argument("--retain", choices=("true", "false"))
-    parser.add_argument("--qos", type=int, choices=(0, 1))
-    parser.add_argument("--commit-within", type=float, metavar="SECONDS")
+    parser.add_argument("--lane", choices=("live", "backlog"), help="lane of the messages")
+    parser.add_argument("--retain", choices=("true", "false"), help="retain at the fleet")
+    parser.add_argument("--qos", type=int, choices=(0, 1), help="QoS at the fleet")
+    parser.add_argument(
+        "--commit-within", type=float, metavar="SECONDS", help="in place of that of the uplink"
+    )
     parser.add_argument(
         "--uplink", action="append", metavar="NAME", help="name of an uplink of the rule"
     )

@@ -125,7 +125,7 @@ def add_broker(parser: Any, *, required: bool = False) -> None:
     parser.add_argument(
         "--prefix", default="tidegate", help="first levels of the topics; default: %(default)s"
     )
-    parser.add_argument("--username", metavar="NAME")
+    parser.add_argument("--username", metavar="NAME", help="user name")
     parser.add_argument(
         "--password-file",
         type=Path,

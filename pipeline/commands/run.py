@@ -30,7 +30,13 @@ def add_run(commands: Any) -> None:
     run = commands.add_parser("run", help="repeat `once` until SIGTERM")
     add_landing(run)
     add_tables(run)
-    run.add_argument("--every", type=float, default=SECONDS, metavar="SECONDS")
+    run.add_argument(
+        "--every",
+        type=float,
+        default=SECONDS,
+        metavar="SECONDS",
+        help="seconds between the starts of two runs",
+    )
     run.add_argument(
         "--metrics",
         type=Path,

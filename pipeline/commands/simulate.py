@@ -15,11 +15,13 @@ def add_simulate(commands: Any) -> None:
     command = commands.add_parser(
         "simulate", help="write a generated landing zone and its truth, for tests"
     )
-    command.add_argument("--out", type=Path, default=Path("var/simulated"), metavar="DIR")
-    command.add_argument("--gateways", type=int, default=10)
-    command.add_argument("--days", type=int, default=30)
+    command.add_argument(
+        "--out", type=Path, default=Path("var/simulated"), metavar="DIR", help="folder to write"
+    )
+    command.add_argument("--gateways", type=int, default=10, help="number of gateways")
+    command.add_argument("--days", type=int, default=30, help="number of days")
     command.add_argument("--rows", type=int, default=ROWS, help="rows of a gateway and day")
-    command.add_argument("--seed", type=int, default=1)
+    command.add_argument("--seed", type=int, default=1, help="seed of the random choices")
     command.set_defaults(run=run_simulate)
 
 

@@ -17,7 +17,13 @@ def add_suggest(commands: Any) -> None:
     """Add the command to the parser's sub-commands."""
     command = commands.add_parser("suggest", help="propose a rule for each quantity")
     command.add_argument("--error", default="1%", metavar="0.5|1%", help="default: %(default)s")
-    command.add_argument("--heartbeat", type=int, default=HEARTBEAT, metavar="SECONDS")
+    command.add_argument(
+        "--heartbeat",
+        type=int,
+        default=HEARTBEAT,
+        metavar="SECONDS",
+        help="seconds without a message after which one is sent",
+    )
     add_tables(command)
     command.add_argument(
         "--last", type=days, metavar="30d", help="last days of the tables, such as 30d"
