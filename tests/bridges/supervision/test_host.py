@@ -31,7 +31,7 @@ def test_two_bridges_with_one_node_are_told_once_counted_and_kept_apart(
     plain = "sensors/n1/temperature"
     assert topics == [plain, plain, APART, plain, APART]
     assert gateway.figure("test/node_conflicts") == 2
-    assert caplog.text.count("comes from test one and from test other") == 1
+    assert caplog.text.count("has two sources, test one and test other") == 1
     clock.step(10_000)
     other.read("n1", "temperature", 5)
     assert values(gateway)[-1] == (APART, 5), "what was apart stays apart"
