@@ -2,6 +2,7 @@
 
 import asyncio
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ import pytest
 
 from crashtest.client import PATIENCE, Client
 from crashtest.numbers import name_in, payload_of
+from gateway.broker.channels.channel import Channel
 from gateway.config.load import load
 from gateway.mqtt.packets import Connect, Packet, PubAck, Publish, Subscribe, SubscriptionRequest
 from gateway.mqtt.properties import Properties
@@ -183,10 +185,15 @@ async def come(image: Path, kind: str, findings: list[str]) -> list[Publish]:
         filters = [f"$queue/{each.settings.share_name}" for each in channels]
         client.send(Subscribe(1, [SubscriptionRequest(each, 1) for each in filters]))
         reading = asyncio.create_task(take_all(client, found))
-        await until(lambda: not any(each.depth + each.in_flight for each in channels), PATIENCE)
+        await until(lambda: not any(map(has_messages, channels)), PATIENCE)
         reading.cancel()
         client.close()
     return found
+
+
+def has_messages(channel: Channel) -> bool:
+    """Return whether messages wait or are in flight, or are dead letters of the next turn."""
+    return channel.depth + channel.in_flight > 0 or channel.alarm.second <= time.monotonic()
 
 
 async def take_all(client: Client, found: list[Publish]) -> None:
