@@ -69,7 +69,7 @@ NOT_HERE = frozenset(
 JOINS = {"|", "||", "&&", ";", ">", ">>", "<", "&"}
 
 OFFLINE = re.compile(
-    r"(?:\w+=\S+ |sudo )*tidegate (?:user|check|docs|import|where|completion)\b|echo "
+    r"(?:\w+=\S+ |sudo )*tidegate (?:user|check|docs|import|where|completion)\b|echo |mosquitto "
 )
 """Commands that need no gateway."""
 
@@ -250,7 +250,7 @@ class Sandbox:
             ended = (0, 130) if ENDLESS.match(step.command) else (0,)
             assert status in ended, f"$ {step.command}\n{printed}"
             return
-        wanted, shown = re.compile(pattern(step.output)), ""
+        wanted, shown = re.compile(pattern(self.there(self.here(step.output)))), ""
 
         def fits() -> object:
             nonlocal printed, shown
