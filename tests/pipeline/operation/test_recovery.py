@@ -1,4 +1,3 @@
-import importlib
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -8,6 +7,7 @@ import pytest
 
 from pipeline.errors import PipelineError
 from tests.support.disk.landing_files import put_records, record
+from tests.support.pipeline_kills import Killed, kill_at
 from tests.support.pipeline_tables import contents, sizes
 
 if TYPE_CHECKING:
@@ -19,28 +19,6 @@ pytestmark = pytest.mark.spark
 
 
 # A kill anywhere, then the same again.
-
-
-class Killed(BaseException):
-    """Ends a run as a kill does: nothing is tidied up."""
-
-
-def kill_at(monkeypatch: pytest.MonkeyPatch, place: str, call: int, *, after: bool) -> None:
-    """Let the given call of a function end the run, before it acts or after it did."""
-    module, name = place.rsplit(".", 1)
-    function = getattr(importlib.import_module(module), name)
-    calls = iter(range(1, 1_000))
-
-    def killing(*arguments: object, **options: object) -> object:
-        last = next(calls) == call
-        if last and not after:
-            raise Killed
-        result = function(*arguments, **options)
-        if last:
-            raise Killed
-        return result
-
-    monkeypatch.setattr(place, killing)
 
 
 KILLS = [

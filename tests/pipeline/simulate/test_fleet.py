@@ -21,6 +21,7 @@ from pipeline.records.declarations import read_declared
 from pipeline.simulate.gold import LENGTHS
 from pipeline.tables import delta
 from tests.support import gold_truth
+from tests.support.pipeline_kills import Killed, kill_at
 
 if TYPE_CHECKING:
     from pipeline.operation.once import Totals
@@ -51,6 +52,14 @@ NUMBERS = ("min", "max", "mean", "integral", "increase")
 
 HOURS = 8
 """How long the tables of a hundred million rows may take; those of few, as long as any."""
+
+KILLS = (
+    ("pipeline.batches.run_batch.write_folder", 1),
+    ("pipeline.ledger.make._replace", 1),
+    ("pipeline.gold.make._swap", 1),
+    ("pipeline.gold.make._swap", 5),
+)
+"""Where each run of few gateways is killed before it ends: in a batch, and in what follows it."""
 
 Figures = tuple[int, int, dict[str, int]]
 """Rows of bronze and of silver, and of the quarantine by reason."""
@@ -94,13 +103,21 @@ def by_command(data: Path) -> Figures:
 
 @pytest.fixture
 def once(request: pytest.FixtureRequest) -> Callable[[Path], Figures]:
-    """Return what brings the tables up: of few gateways in the Spark session of all tests."""
+    """Return what brings the tables up: of few gateways in the Spark session of all tests.
+
+    A kill is an exception there, since each start of Spark takes ten seconds of the processor.
+    """
     if GATEWAYS > FEW:
         return by_command
     run: Run = request.getfixturevalue("run")
 
     def in_session(data: Path) -> Figures:
         declared, assets = read_declared(data / READINGS), read_assets(data / ASSETS)
+        for place, call in KILLS:
+            with pytest.MonkeyPatch.context() as patch:
+                kill_at(patch, place, call, after=True)
+                with pytest.raises(Killed):
+                    run(data, gold=True, declared=declared, assets=assets)
         totals = run(data, gold=True, declared=declared, assets=assets)
         return totals.bronze, totals.silver, dict(totals.reasons)
 

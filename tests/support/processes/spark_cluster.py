@@ -36,6 +36,11 @@ class Cluster:
         for name in names:
             self._wait(name, "Successfully registered")
 
+    def wait_for_executors(self) -> None:
+        """Return once a program has an executor on each worker."""
+        for number in range(self._workers):
+            self._wait(f"worker{number}", "Asked to launch executor")
+
     def kill(self, name: str) -> None:
         """Kill a process and all that it started, as the machine's power would."""
         os.killpg(self._processes[name].pid, signal.SIGKILL)
