@@ -278,7 +278,8 @@ def _windows(
     found = delta.read_parts(silver.root / expected.TABLE, expected.MARKED, DATE, set(read))
     kinds, out = dict(silver.declared.kinds), expected.left_out_of(found)
     lacking = silences.Lacking(silver.root, silver.aliases)
-    return Windows(begun, carried.as_ms(heard), _ms(now), tuple(days), lacking, None, kinds, out)
+    heard_ms, made_of = carried.as_ms(heard), silver.declared.expectation
+    return Windows(begun, heard_ms, _ms(now), tuple(days), lacking, None, kinds, out, made_of)
 
 
 def _make_unexpected(silver: _Silver, dates: list[date]) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from itertools import accumulate
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -15,8 +16,11 @@ from pipeline.gold.calendars import DAY_US, dated, ordinal
 from pipeline.gold.readings import SENSOR, Readings
 from pipeline.policy import Aliases
 from pipeline.tables import delta
-from pipeline.tables.arrays import Array, integers, moments, strings, texts
+from pipeline.tables.arrays import Array, integers, moments, runs, strings, texts
 from pipeline.tables.columns import Columns, arrow_schema
+
+if TYPE_CHECKING:
+    from pipeline.records.declarations import Expectation
 
 TABLE = "silences"
 SILENCES: Columns = (
@@ -130,13 +134,43 @@ def _spans(
     return [(one, first, _ENDLESS), (other, 0, last)]
 
 
-def explained(readings: Readings, lacking: Lacking, dates: Iterable[date]) -> pa.RecordBatch:
-    """Return SILENCES of some dates; those by a rule are taken from the readings' gaps."""
+def explained(
+    readings: Readings,
+    lacking: Lacking,
+    dates: Iterable[date],
+    expectations: "Iterable[Expectation]" = (),
+) -> pa.RecordBatch:
+    """Return SILENCES of some dates; those by a rule are taken from the readings' gaps.
+
+    Sensors of which there is to be a reading `every` so often have a gap where there is none.
+    """
+    strict = _expected(readings, expectations)
     places = np.flatnonzero(readings.gap)
     causes = np.array(lacking.causes(readings, places), np.int64)
+    causes[strict[places] & (causes == RULE)] = SILENT
     readings.gap[places[causes == RULE]] = False
     wanted = np.isin(readings.time[places] // DAY_US, [ordinal(day) for day in dates])
     return _rows(readings, places[wanted], causes[wanted])
+
+
+def _expected(readings: Readings, expectations: "Iterable[Expectation]") -> Array:
+    """Find the gaps of sensors with an expectation by it; return which readings are theirs."""
+    theirs = np.zeros(len(readings.ms), bool)
+    silence = np.diff(readings.ms, prepend=0)
+    silence[runs(readings.sensor, readings.day)] = 0
+    for each in expectations:
+        if each.every is None:
+            continue
+        chosen = np.ones(len(readings.ms), bool)
+        wanted = (each.gateway, each.node, each.quantity, each.instance)
+        for names, text in zip(readings.names, wanted, strict=True):
+            if text is not None:
+                place = pc.index(names.values, text).as_py()
+                chosen &= (names.codes == place) & (place >= 0)  # -1 is the code of no instance
+        chosen &= readings.own
+        readings.gap[chosen] = silence[chosen] > each.every * 1000
+        theirs |= chosen
+    return theirs
 
 
 def _rows(readings: Readings, places: Array, causes: Array) -> pa.RecordBatch:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -37,6 +38,9 @@ from pipeline.tables.arrays import (
 from pipeline.tables.columns import arrow_schema
 from pipeline.tables.task_files import TaskFiles
 
+if TYPE_CHECKING:
+    from pipeline.records.declarations import Expectation
+
 MINUTES = "readings_1m"
 LENGTHS = {MINUTES: DAY_US // 1_440, "readings_1h": DAY_US // 24, "readings_1d": DAY_US}
 """Tables and the length of their windows."""
@@ -70,6 +74,7 @@ class Windows(Job):
     """Kinds of quantities that have another one than by their names."""
     left_out: pa.Table = field(default_factory=LEFT_OUT.empty_table)
     """Readings that are not as expected, to be treated as bad ones."""
+    expectations: "tuple[Expectation, ...]" = ()
 
     def write(self, rows: pa.Table, bucket: Bucket, out: TaskFiles) -> None:
         """Write the rows of a bucket's sensors."""
@@ -81,7 +86,7 @@ class Windows(Job):
         calendars = self._calendars(both)
         days = calendars.get(LOCAL) or Calendar()
         readings = Readings.of(both, own, self.heard, self.now_ms, days, self.kinds)
-        silences = explained(readings, self.lacking, self.dates)
+        silences = explained(readings, self.lacking, self.dates, self.expectations)
         if self.zones is None:
             out.add(SILENCES, silences)
         for table, calendar in calendars.items():

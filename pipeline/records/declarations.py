@@ -19,6 +19,8 @@ TABLES_MAX = 1_000
 LIMIT = 1e300
 STUCK_MAX = 31 * 86_400
 """Seconds that a value may be the same at most: so far back are rows read to know that."""
+EVERY_MAX = 86_400
+"""Seconds: silences are looked for within days."""
 KINDS = tuple(kind.value for kind in Kind if kind is not Kind.STATE)
 """Kinds that numbers may have; texts and booleans are states, or events."""
 
@@ -47,6 +49,11 @@ class Expectation:
     stuck: float | None = key(
         duration(1, STUCK_MAX), "how long readings may all have the same value", None
     )
+    every: float | None = key(
+        duration(1, EVERY_MAX),
+        "longest time between two readings of a day, as a rule's heartbeat",
+        None,
+    )
     action: str = key(
         one_of(MARK, QUARANTINE),
         "`mark` lists a reading, `quarantine` also leaves it out of the gold tables",
@@ -55,8 +62,9 @@ class Expectation:
 
     def mistakes(self, given: frozenset[str]) -> Iterator[tuple[str, object, str]]:
         """Yield what cannot be meant together."""
-        if not given & {"unit", "minimum", "maximum", "rate", "stuck"}:
-            yield "quantity", self.quantity, "unit, minimum, maximum, rate or stuck beside it"
+        if not given & {"unit", "minimum", "maximum", "rate", "stuck", "every"}:
+            wanted = "unit, minimum, maximum, rate, stuck or every beside it"
+            yield "quantity", self.quantity, wanted
         low, high = self.minimum, self.maximum
         if low is not None and high is not None and low > high:
             yield "minimum", low, f"at most the maximum, {high}"

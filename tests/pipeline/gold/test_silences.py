@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pipeline.operation.status import as_text, read_status
+from pipeline.records.declarations import Expectation
+from pipeline.records.declared import Declared
 from pipeline.settings import make_settings
 from tests.support.disk.landing_files import EPOCH, TIME, put, put_records, record, text_of
 from tests.support.pipeline_tables import table_rows
@@ -90,16 +92,28 @@ def test_a_silence_has_a_cause(tmp_path: Path, run: "Run") -> None:
         if ranges:
             report(landing, *ranges, gateway=gateway)
     run(tmp_path, gold=True)
-    found = {row["gateway_id"]: row for row in table_rows(tmp_path, "silences")}
+    causes = {name: cause for name, (_, _, cause) in CASES.items()}
+    check_causes(tmp_path, causes)
+    every = Expectation(quantity="temperature", every=1_200.0)
+    other = Expectation(quantity="temperature", instance="none", every=60.0)
+    run(tmp_path, gold=True, declared=Declared(expectation=(every, other)))
+    heartbeat = {"rule": "silent"}
+    check_causes(tmp_path, {name: heartbeat.get(cause, cause) for name, cause in causes.items()})
+    longer = Declared(expectation=(Expectation(quantity="temperature", every=1_440.0),))
+    run(tmp_path, gold=True, declared=longer)
+    assert silences(tmp_path) == []
+
+
+def check_causes(data: Path, causes: dict[str, str]) -> None:
+    """Check the silence of each case, whose gateways are numbered, and whether it is a gap."""
+    found = {row["gateway_id"]: row for row in table_rows(data, "silences")}
     days = {
         row["gateway_id"]: row["gaps"]
-        for row in table_rows(tmp_path, "readings_1d")
+        for row in table_rows(data, "readings_1d")
         if row["count"] and row["quantity"] == "temperature"
     }
-    assert {name: found[f"g{n}"]["cause"] for n, name in enumerate(CASES)} == {
-        name: cause for name, (_, _, cause) in CASES.items()
-    }
-    assert days == {f"g{n}": int(cause != "rule") for n, (_, _, cause) in enumerate(CASES.values())}
+    assert {name: found[f"g{n}"]["cause"] for n, name in enumerate(causes)} == causes
+    assert days == {f"g{n}": int(cause != "rule") for n, cause in enumerate(causes.values())}
     for row in found.values():
         lasted = (row["ends"] - row["begins"]).total_seconds() / 60
         assert (row["node"], row["quantity"], lasted) == ("n1", "temperature", 24.0)

@@ -63,7 +63,7 @@ def test_mappings_of_ones_own(
         ("[[mapping]]\nmap = {}\n", "mapping[0]: preset or topics must be given"),
         ("[[mapping]]\ntopics = ['a/b']\n", "mapping[0]: a/b: a level must be {node}"),
         ("[[maping]]\n", "did you mean mapping?"),
-        ("[[expectation]]\nquantity = 't'\n", "unit, minimum, maximum, rate or stuck"),
+        ("[[expectation]]\nquantity = 't'\n", "unit, minimum, maximum, rate, stuck or every"),
         (
             "[[expectation]]\nquantity = 't'\nminimum = 3\nmaximum = 2\n",
             "expectation[0].minimum = 3.0 is not allowed: at most the maximum",
