@@ -213,14 +213,14 @@ class Channel(Session):
 
     def oldest(self, now: float) -> float:
         """Return how many seconds the oldest message in memory has waited or been in flight."""
-        spans = []
+        arrived = [now]
         for one in self.every_level:
-            spans += [each.source for each in one.deliveries]
-            spans += [each.span for each in one.waiting.returned]
-            first = one.queue.first()
+            arrived += [each.source.publication.arrived for each in one.deliveries]
+            arrived += [each.span.publication.arrived for each in one.waiting.returned]
+            first, values = one.queue.first(), one.waiting.last_values
             if first is not None:
-                spans.append(first)
-        return max((now - span.publication.arrived for span in spans), default=0.0)
+                arrived.append(first.publication.arrived if values is None else values.since(first))
+        return now - min(arrived)
 
     @property
     def comes_soon(self) -> bool:

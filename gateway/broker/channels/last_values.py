@@ -18,13 +18,17 @@ NO_KEY: Final[Hashable] = object()
 
 
 class _Newest:
-    """Where the newest message of a key is: `queued`, returned, or in flight."""
+    """Where the newest message of a key is: `queued`, returned, or in flight.
 
-    __slots__ = ("queued", "span")
+    Its place in the queue was taken at the monotonic second `since`, by it or an older one.
+    """
+
+    __slots__ = ("queued", "since", "span")
 
     def __init__(self, span: Span) -> None:
         self.span = span
         self.queued = True
+        self.since = span.publication.arrived
 
 
 class LastValues:
@@ -125,6 +129,11 @@ class LastValues:
             self._superseded.add(message)
             return
         channel.figures.replaced += 1
+
+    def since(self, span: Span) -> float:
+        """Return the monotonic second since which a queued message, or an older one, waits."""
+        key = self._keys.get((span.publication, span.first), NO_KEY)
+        return span.publication.arrived if key is NO_KEY else self._newest[key].since
 
     def leave_queue(self, span: Span) -> None:
         """Note that messages are no longer in the queue."""

@@ -56,7 +56,11 @@ def test_a_newer_message_takes_the_place_of_the_one_that_waits(qos: int, tempora
     harness = durable(**TOPIC, temporary=temporary)
     client = consumer(harness, "c")
     harness.broker.channels.pause(channel_of(harness))
-    put(harness, "a1", "b2", "c3", "a4", "c5", "a6", qos=qos)
+    put(harness, "a1", "b2", qos=qos)
+    harness.pass_time(3.0)
+    put(harness, "c3", "a4", "c5", "a6", qos=qos)
+    # nobody works, however new the values are
+    assert channel_of(harness).oldest(harness.now) == 3.0
     assert in_memory(harness) == 3
     assert channel_of(harness).figures.replaced == 3
     harness.broker.channels.resume(channel_of(harness))
