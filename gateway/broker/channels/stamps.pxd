@@ -49,8 +49,8 @@ cdef class Stamps:
                    view="const unsigned char *", first_byte=bytes, topic=bytes, buffer=bytearray,
                    back="unsigned char *", length=Py_ssize_t, skipped=Py_ssize_t,
                    serial="long long", packet_id=Py_ssize_t, head=bytes, before=Py_ssize_t,
-                   payloads=Py_ssize_t, fresh=bint, behind=Py_ssize_t, parts=list, number=Py_ssize_t,
-                   start=Py_ssize_t, offset=Py_ssize_t, end=Py_ssize_t, alias=Py_ssize_t,
+                   payloads=Py_ssize_t, fresh=bint, place=Py_ssize_t, last=Py_ssize_t,
+                   behind=Py_ssize_t, parts=list, number=Py_ssize_t, start=Py_ssize_t, offset=Py_ssize_t, end=Py_ssize_t, alias=Py_ssize_t,
                    size=Py_ssize_t)
     cdef bytearray _packets(
         self, Span source, Span sent, OutboundAliases aliases, double now, Traffic traffic)

@@ -160,14 +160,14 @@ class Stamps:
         topic, buffer = name, bytearray(self._behind_topic(publication, sent, 0, now))
         back, length = buffer, len(buffer)  # likewise
         skipped = 0 if sent.qos else len(_NO_IDENTIFIER)
-        serial, packet_id, fresh = 0, sent.packet_id, True
+        serial, packet_id, fresh, place, last = 0, sent.packet_id, True, 0, packets.count - 1
         head, before, payloads = b"", -1, 0
         # from a topic's end to the payload, in the packets that came
         behind = offsets[first] - body_start(data, starts[first]) - len(publication.name_of(first))
         parts: list[bytes | bytearray] = []
         for number in range(first, first + count):
             start, offset = starts[number], offsets[number]
-            end = starts[number + 1] if number + 1 < packets.count else len(data)
+            end = starts[number + 1] if number < last else len(data)
             if mixed:
                 start = start + 2 if view[start + 1] < 0x80 else body_start(data, start)
                 topic = name = view[start : offset - behind]
@@ -179,10 +179,11 @@ class Stamps:
             if fresh or not (serial & 15 and packet_id & 255):
                 serial = _serial(source, number)
                 back[0] = packet_id >> 8
-                _write_digits(buffer, length - self._tail, serial >> 4)
+                place = length - self._tail - 1  # of the last digit
+                _write_digits(buffer, place, serial >> 4)
                 fresh = False
             back[1] = packet_id & 255
-            back[length - self._tail - 1] = _HEXADECIMAL[serial & 15]
+            back[place] = _HEXADECIMAL[serial & 15]
             size = len(topic) + length - skipped + end - offset
             if size != before:
                 before = size
@@ -209,9 +210,9 @@ class Stamps:
 
 
 def _write_digits(buffer: bytearray, end: int, number: int) -> None:
-    """Write all digits of a serial number but the last, which ends at `end`."""
+    """Write a serial number before `end`, where its last digit is, which `number` is without."""
     digits = _HEXADECIMAL
-    buffer[end - 2] = digits[number & 15]
-    buffer[end - 3] = digits[number >> 4 & 15]
-    buffer[end - 4] = digits[number >> 8 & 15]
-    buffer[end - 5] = digits[number >> 12]
+    buffer[end - 1] = digits[number & 15]
+    buffer[end - 2] = digits[number >> 4 & 15]
+    buffer[end - 3] = digits[number >> 8 & 15]
+    buffer[end - 4] = digits[number >> 12]
