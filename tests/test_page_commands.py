@@ -14,6 +14,7 @@ import pytest
 from paho.mqtt.enums import CallbackAPIVersion
 
 from gateway.cli.commands import parser_of_all
+from gateway.errors import CANNOT_START
 from tests.support.ports import free_port
 from tests.support.processes.gateway_process import COMMAND, GatewayProcess, tidegate
 from tests.support.table import table
@@ -250,6 +251,8 @@ class Sandbox:
             ended = (0, 130) if ENDLESS.match(step.command) else (0,)
             assert status in ended, f"$ {step.command}\n{printed}"
             return
+        refused = words[0] == "tidegate" and status == CANNOT_START
+        assert not refused or "tidegate: " in step.output, f"$ {step.command}\n{printed}"
         wanted, shown = re.compile(pattern(self.there(self.here(step.output)))), ""
 
         def fits() -> object:
@@ -299,6 +302,23 @@ def pattern(shown: str) -> str:
         text = re.escape(re.sub(r"\s+", " ", line)).replace("…", ".*").replace(r"\ ", r"\s+")
         lines.append(re.sub(r"\d+(?:(?:,|\\[.:-])\d+)*", r"[\\d.,:-]+", text) + r"\s*?(?:\n|$)")
     return "".join(lines)
+
+
+@table(
+    ("shown", "printed", "fits"),
+    [
+        ("free 79.8 GB", "free  5 GB\n", True),
+        ("free 79.8 GB", "free much GB", False),
+        ("on …, well", "on barn, well", True),
+        ("on …, well", "on barn, bad", False),
+        ("…\nlast", "one\ntwo\nlast", True),
+        ("first\n…", "first", True),
+        ("first\nlast", "first\nmore\nlast", False),
+        ("a.b (c)", "axb (c)", False),
+    ],
+)
+def test_what_fits(shown: str, printed: str, fits: bool) -> None:
+    assert bool(re.fullmatch(pattern(shown), printed)) is fits
 
 
 def console(page: Path) -> list[Step]:
