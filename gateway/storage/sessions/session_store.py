@@ -175,7 +175,8 @@ class SessionStore:
         for journal, changes in changed:
             if changes.gone:
                 done += [(journal.number, first, last) for first, last in joined(changes.gone)]
-        writer.add_rows(session_rows.DONE, done, 0)
+        if done:
+            writer.add_rows(session_rows.DONE, done, 0)
 
 
 def _to_write(begun: Sequence[Changes]) -> set[int]:
