@@ -4,6 +4,7 @@ import re
 import shutil
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -249,8 +250,9 @@ def _make_readings(
     """Make the readings of these days; return those of `ends` whose last values changed."""
     held = {end: carried.as_rows(carried.carried_from(silver.root, [end])) for end in ends}
     begun = _carried(silver.root, days)
-    job = _windows(silver, days, days, begun, heard, now)
-    silver.make((*LENGTHS, silences.TABLE), days, job, days)
+    with _lacking(silver, days) as lacking:
+        job = _windows(silver, days, days, begun, heard, now, lacking)
+        silver.make((*LENGTHS, silences.TABLE), days, job, days)
     now_held = {end: carried.as_rows(carried.carried_from(silver.root, [end])) for end in ends}
     return {end for end in ends if now_held[end] != held[end]}
 
@@ -263,8 +265,18 @@ def _make_local(
     shared = sorted({day + n * carried.DAY for day in days for n in (-1, 0, 1)})
     needed = sorted({day + n * carried.DAY for day in shared for n in (-1, 0, 1)})
     begun = _carried(silver.root, needed)
-    job = replace(_windows(silver, shared, needed, begun, heard, now), zones=zones(assets))
-    silver.make((LOCAL,), shared, job, needed)
+    with _lacking(silver, needed) as lacking:
+        job = _windows(silver, shared, needed, begun, heard, now, lacking)
+        silver.make((LOCAL,), shared, replace(job, zones=zones(assets)), needed)
+
+
+@contextmanager
+def _lacking(silver: _Silver, days: Collection[date]) -> Iterator[silences.Lacking]:
+    """Give tasks a file of these days' gaps of numbers, of which each would read all."""
+    staged = staging.stage(silver.root)
+    silences.write_near(silver.root, min(days), max(days), staged / "gaps.parquet")
+    yield silences.Lacking(staged / "gaps.parquet", silver.aliases)
+    shutil.rmtree(staged)
 
 
 def _windows(
@@ -274,10 +286,10 @@ def _windows(
     begun: pa.Table,
     heard: carried.Heard,
     now: datetime,
+    lacking: silences.Lacking,
 ) -> Windows:
     found = delta.read_parts(silver.root / expected.TABLE, expected.MARKED, DATE, set(read))
     kinds, out = dict(silver.declared.kinds), expected.left_out_of(found)
-    lacking = silences.Lacking(silver.root, silver.aliases)
     heard_ms, made_of = carried.as_ms(heard), silver.declared.expectation
     return Windows(begun, heard_ms, _ms(now), tuple(days), lacking, None, kinds, out, made_of)
 

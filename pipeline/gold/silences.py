@@ -3,7 +3,7 @@
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import UTC, date, datetime, timedelta
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from pipeline.gold.calendars import DAY_US, dated, ordinal
 from pipeline.gold.readings import SENSOR, Readings
 from pipeline.policy import Aliases
 from pipeline.tables import delta
 from pipeline.tables.arrays import Array, integers, moments, runs, strings, texts
-from pipeline.tables.columns import Columns, arrow_schema
+from pipeline.tables.columns import GAPS, Columns, arrow_schema
 
 if TYPE_CHECKING:
     from pipeline.records.declarations import Expectation
@@ -67,14 +68,16 @@ class _Numbers:
 
 
 _NONE = _Numbers()
+ROWS_READ = 100_000
+"""Rows of gaps that a task has in memory at one time before it knows which it needs."""
 _ENDLESS = 2**63 - 1
 
 
 @dataclass(frozen=True)
 class Lacking:
-    """The table `gaps`, of which a task reads what it needs."""
+    """Rows of the table `gaps` in a file, of which a task reads what it needs."""
 
-    root: Path
+    file: Path
     aliases: Aliases
 
     def causes(self, readings: Readings, places: Array) -> list[int]:
@@ -94,13 +97,41 @@ class Lacking:
 
     def _numbers(self, spans: Mapping[Numbered, tuple[int, int]]) -> Mapping[Numbered, _Numbers]:
         """Return what did not arrive of some streams between two numbers of each."""
-        table = delta.read_parts(self.root / "gaps", _GAPS, "epoch", {key[1] for key in spans})
+        epochs = strings(sorted({key[1] for key in spans}))
+        with pq.ParquetFile(self.file) as source:
+            parts = [
+                pa.Table.from_batches([part.filter(pc.is_in(part["epoch"], value_set=epochs))])
+                for part in source.iter_batches(ROWS_READ)
+            ]
+            table = pa.concat_tables([_no_gaps(), *parts])
         found: dict[Numbered, list[tuple[int, int, bool]]] = {}
         for row in _near(table, spans).sort_by("first").to_pylist():
             gateway = self.aliases.of(row["gateway"], None)[0]
             of = found.setdefault((gateway, row["epoch"], row["stream"]), [])
             of.append((row["first"], row["last"], row["outcome"] != BY_RULE))
         return {key: _Numbers(*map(list, zip(*rows, strict=True))) for key, rows in found.items()}
+
+
+def write_near(root: Path, first: date, last: date, file: Path) -> None:
+    """Write the gaps that may lie between two readings of these dates, a row of _GAPS each."""
+    begin, end = _midnight(first), _midnight(last + timedelta(1))
+    with pq.ParquetWriter(file, _no_gaps().schema, compression="zstd") as writer:
+        for part in delta.scan(root / "gaps", [*_GAPS, "after", "before"]):
+            before = pc.coalesce(part["before"], part["after"])
+            after = pc.coalesce(part["after"], part["before"])
+            near = pc.and_(pc.greater_equal(before, begin), pc.less(after, end))
+            rows = pa.Table.from_batches([part.filter(near)])
+            writer.write_table(delta.typed(rows, _no_gaps().schema))
+
+
+def _midnight(day: date) -> pa.Scalar:
+    moment = datetime(day.year, day.month, day.day, tzinfo=UTC)
+    return pa.scalar(moment, pa.timestamp("us", tz="UTC"))
+
+
+def _no_gaps() -> pa.Table:
+    schema = arrow_schema(GAPS)
+    return pa.Table.from_batches([], pa.schema([schema.field(name) for name in _GAPS]))
 
 
 def _near(gaps: pa.Table, spans: Mapping[Numbered, tuple[int, int]]) -> pa.Table:

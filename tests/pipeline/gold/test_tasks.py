@@ -16,7 +16,7 @@ from pipeline.gold import tasks, windows
 from pipeline.gold.days import Days
 from pipeline.gold.readings import CARRIED
 from pipeline.gold.silences import TABLE as SILENCES
-from pipeline.gold.silences import Lacking
+from pipeline.gold.silences import Lacking, write_near
 from pipeline.gold.tasks import NO_ALIASES, Bucket, Job, SilverFile, by_bucket
 from pipeline.gold.windows import LENGTHS, LOCAL, Windows
 from pipeline.tables import delta
@@ -74,14 +74,17 @@ def jobs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[set[str], 
     root = tmp_path_factory.mktemp("tables")
     delta.create(root / "gaps", GAPS)
     gap = {"gateway": "barn", "epoch": "0a", "stream": "main", "first": 301, "last": 302}
-    delta.append(root / "gaps", GAPS, [gap | {"outcome": "filtered"}])
+    within = datetime(2025, 11, 21, 12, tzinfo=UTC)
+    gap |= {"outcome": "filtered", "after": within, "before": within}
+    delta.append(root / "gaps", GAPS, [gap])
+    write_near(root, DAY, DAY, root / "near.parquet")
     earlier = {
         "gateway_id": "barn", "node": "n3", "quantity": "t", "value": 1.0,
         "event_time": datetime(2025, 11, 20, 22, tzinfo=UTC),
     }  # fmt: skip
     carried = pa.Table.from_pylist([earlier], schema=arrow_schema(CARRIED))
     dates = (DAY, date(2025, 11, 22))
-    lacking = Lacking(root, NO_ALIASES)
+    lacking = Lacking(root / "near.parquet", NO_ALIASES)
     quarantined = {("barn", DAY): {"not_json": 2}, ("loft", DAY): {"not_json": 1, "seq": 3}}
     readings = Windows(carried, {"barn": NOW_MS}, NOW_MS, dates, lacking)
     return {
