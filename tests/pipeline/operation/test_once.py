@@ -277,9 +277,13 @@ def test_a_job_that_fails_is_told_in_a_line_and_can_be_done_again(
     tmp_path: Path, run: "Run", monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put_records(tmp_path / "landing", [record(1)])
+    log = make_settings(tables=tmp_path / "tables").spark_log
     with monkeypatch.context() as patch:
         patch.setattr("pipeline.batches.run_batch.write_landing", with_a_lost_file)
-        with pytest.raises(JobError, match=r"FileNotFoundError: .*lost.jsonl' \(Spark's log: "):
+        with pytest.raises(JobError, match=r"FileNotFoundError: .*lost.jsonl'$"):
+            run(tmp_path)  # in a session that has its log elsewhere
+        log.touch()
+        with pytest.raises(JobError, match=r"lost.jsonl' \(Spark's log: .*spark\.log\)$"):
             run(tmp_path)
     assert counts(run(tmp_path)) == (1, 1, 0)
 
