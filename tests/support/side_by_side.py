@@ -59,6 +59,7 @@ SPARK = tuple(
         "outbox/test_rows.py",
         "simulate/test_fleet.py",
         "tables/test_task_files.py",
+        "test_in_a_session.py",
         "test_cli.py::test_a_key_that_silver_has_twice_is_told",
         "test_schema_evolution.py",
     )
