@@ -184,7 +184,7 @@ async def test_a_file_that_is_half_written_for_a_while_is_not_read(place: Place)
         acl.write_text(ACL)
     assert "access rules of" not in place.gateway.log()
     place.move("acl", "# later\n")
-    while "half written" not in place.gateway.log():
+    while "may be incomplete" not in place.gateway.log():
         assert await publish(sensor, "s/1") != DENIED
         await ask(anna)
     place.move("acl", ACL)
