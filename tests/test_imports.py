@@ -51,7 +51,7 @@ NOT_AT_START = (
         "gateway.server.tls.connection",
         "gateway.server.websocket.connection",
     ),
-    *("gateway.where.compile", "gateway.where.language.expression", "gateway.where.terms"),
+    *("gateway.where.compile", "gateway.where.language.expression"),
     *("gateway.where.sqlite", "gateway.where.node", "msgspec", "difflib"),
     *("gateway.server.passwords.file", "gateway.telemetry.http_server"),
 )

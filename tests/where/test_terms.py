@@ -1,8 +1,7 @@
 import pytest
 
 from gateway.mqtt.message import Message
-from gateway.where.compile import compile_where
-from gateway.where.terms import terms
+from gateway.where.compile import compile_where, terms
 from tests.support.table import table
 
 MESSAGE = Message(

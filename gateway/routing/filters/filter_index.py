@@ -9,9 +9,8 @@ from gateway.routing.subscriptions.subscription import Subscription
 from gateway.where.language.conversions import Number, Value, to_number
 
 if TYPE_CHECKING:  # a gateway without `$where` does without what compiles it
-    from gateway.where.compile import Where
+    from gateway.where.compile import Term, Where
     from gateway.where.evaluation.closures import Reader
-    from gateway.where.terms import Term
 
 _Item = TypeVar("_Item")
 
@@ -310,7 +309,7 @@ class FilterIndex:
         return self.nanoseconds / self.samples if self.samples else 0.0
 
     def _entry(self, where: "Where") -> IndexEntry:
-        from gateway.where.terms import terms
+        from gateway.where.compile import terms
 
         found = terms(where.expression)
         if not found:

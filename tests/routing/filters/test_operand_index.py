@@ -15,10 +15,9 @@ from gateway.routing.filters.filter_index import (
     gather,
     including,
 )
-from gateway.where.compile import compile_where
+from gateway.where.compile import Term, compile_where
 from gateway.where.language.conversions import ORDERS, compare
 from gateway.where.language.expression import PayloadPath
-from gateway.where.terms import Term
 from tests.support.table import table
 
 
