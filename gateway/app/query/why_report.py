@@ -15,6 +15,7 @@ from gateway.storage.outbox.row import (
     OutboxRow,
     Outcome,
 )
+from gateway.uplink.rules.rule import name_of
 from gateway.where.compile import COMPILER
 from gateway.where.evaluation.closures import topic_matches
 from gateway.where.explain import Explanation, explain, tree
@@ -117,9 +118,17 @@ def outcome(
     if not takers:
         return ["filtered: no rule of the stream took it"]
     lane = rules[takers[0]].lane if takers[0] in rules else "unknown"
-    places = ", ".join(map(str, takers))
-    accepted = f"accepted by rule {places}, lane {lane}, committed with its row of the outbox"
+    names = ", ".join(_name(rules.get(place)) for place in takers)
+    accepted = f"accepted by {names}, lane {lane}, committed with its row of the outbox"
     return [accepted, *_ends(history, number)]
+
+
+def _name(rule: RecordedRule | None) -> str:
+    """Return a rule's name in the ledger without its index, which a reload may have changed."""
+    if rule is None:
+        return "a rule that the history no longer has"
+    name = name_of(0, rule.stream, rule.topic, rule.expression)
+    return f"rule {name.removeprefix('0')}"
 
 
 def _ends(history: HistoryReader, number: Number) -> list[str]:
@@ -158,9 +167,9 @@ def recorded_rules(history: HistoryReader, row: HistoryRow, numbered: Numbered) 
     for result in numbered.results:
         rule = rules.get(result.place)
         if rule is None:  # its start is older than the history's rules
-            yield f"rule {result.place}: {spell_value(result.result)}"
+            yield f"{_name(None)}: {spell_value(result.result)}"
             continue
-        yield f"rule {result.place} on {rule.topic}: {spell_value(result.result)}"
+        yield f"{_name(rule)} on {rule.topic}: {spell_value(result.result)}"
         if rule.expression is not None:
             earlier = _earlier(history.of_topic(row.message.topic, row.id), result.rule_epoch)
             explanation = explain(rule.expression, row.message, earlier)
@@ -189,10 +198,10 @@ def _stream(
 ) -> Iterator[str]:
     for rule in rules:
         result, lines = _present(history, message, start, rule)
-        yield f"rule {rule.place} on {rule.topic}: {spell_value(result)}"
+        yield f"{_name(rule)} on {rule.topic}: {spell_value(result)}"
         yield from lines
         if result:
-            yield f"would be accepted by rule {rule.place}, lane {rule.lane}, stream {rule.stream}"
+            yield f"would be accepted by {_name(rule)}, lane {rule.lane}, stream {rule.stream}"
             return
     yield f"would be filtered: no rule of the stream {rules[0].stream} takes it"
     if _clears(message):

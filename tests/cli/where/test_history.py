@@ -127,7 +127,7 @@ def output(capsys: pytest.CaptureFixture[str]) -> list[str]:
 
 
 NOT_OVER_100 = [
-    "rule 0 on s/#: FALSE",
+    "rule @24114b4f on s/#: FALSE",
     "  FALSE  <-  payload.t > 100",
     "    {}  <-  payload.t",
     "    100",
@@ -141,7 +141,7 @@ WAITS = (
 
 def deadband(result: str, value: int) -> list[str]:
     return [
-        f"rule 1 on s/#: {result}",
+        f"rule @cebf0d20 on s/#: {result}",
         f"  {result}  <-  DEADBAND(payload.t, 2)",
         f"    {value}  <-  payload.t",
         "    2",
@@ -166,11 +166,15 @@ def test_why_it_was_taken(
     assert main(["why", f"{epoch}.main.3", "--data", str(gateway.data)]) == 0
     assert output(capsys)[-7:] == [
         *deadband("TRUE", 3),
-        TAKEN.format(1, "backlog"),
+        TAKEN.format("@cebf0d20", "backlog"),
         WAITS.format("backlog"),
     ]
     assert main(["why", f"{epoch}.all.3", "--data", str(gateway.data)]) == 0
-    assert output(capsys) == ["rule 2 on s/#: TRUE", TAKEN.format(2, "live"), WAITS.format("live")]
+    assert output(capsys) == [
+        "rule @a5670cba on s/#: TRUE",
+        TAKEN.format("@a5670cba", "live"),
+        WAITS.format("live"),
+    ]
 
 
 def copy(gateway: GatewayProcess, folder: Path, *statements: str) -> Path:
@@ -210,13 +214,18 @@ def test_rules_that_are_not_known_any_more(
     overflow = "UPDATE history SET rules = replace(rules, '[1,1,true,false]', '[1,1,true,true]')"
     data = copy(gateway, tmp_path, overflow, "DELETE FROM history_rules WHERE place = 0")
     assert main(["why", f"{epoch}.main.3", "--data", str(data)]) == 0
-    assert output(capsys)[:2] == ["rule 0: FALSE", "rule 1 on s/#: TRUE"]
+    assert output(capsys)[:2] == [
+        "a rule that the history no longer has: FALSE",
+        "rule @cebf0d20 on s/#: TRUE",
+    ]
     assert main(["why", f"{epoch}.main.3", "--data", str(data)]) == 0
     assert "  but had no space to remember this one (state_overflow)" in output(capsys)
     (tmp_path / "tidegate.db").unlink()
     data = copy(gateway, tmp_path, "DELETE FROM history_rules")
     assert main(["why", f"{epoch}.all.3", "--data", str(data)]) == 0
-    assert output(capsys) == ["rule 2: TRUE", TAKEN.format(2, "unknown"), WAITS.format("live")]
+    gone = "a rule that the history no longer has"
+    accepted = TAKEN.replace("rule {}", gone).format("unknown")
+    assert output(capsys) == [f"{gone}: TRUE", accepted, WAITS.format("live")]
 
 
 def test_a_number_that_was_never_given(

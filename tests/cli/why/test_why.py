@@ -16,7 +16,7 @@ def test_one_that_was_not_sent(
     file = tmp_path / "message.json"
     for value, verdict in (
         (3, ["would be filtered: no rule of the stream main takes it"]),
-        (4, ["would be accepted by rule 0, lane live, stream main"]),
+        (4, ["would be accepted by rule @45f1fae2, lane live, stream main"]),
     ):
         payload = json.dumps({"t": value})
         file.write_text(json.dumps({"topic": "s/1", "qos": 1, "payload": payload}))
@@ -38,7 +38,7 @@ def test_one_that_only_the_outbox_holds(
     assert main(["why", f"{epoch}.main.2", "--data", data]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert "older than the history: rules and subscriptions are those of now" in lines
-    assert "rule 0 on s/#: TRUE" in lines
+    assert "rule @45f1fae2 on s/#: TRUE" in lines
     (waits,) = [line for line in lines if line.startswith("waits in the outbox, lane live")]
     assert waits.endswith("it waited over a restart and will be sent with resent = 1")
 
@@ -67,7 +67,7 @@ def test_a_memory_that_is_older_than_the_history(
     data = changed(script)
     assert main(["why", f"{epoch}.main.3", "--data", data]) == 0
     lines = capsys.readouterr().out.splitlines()
-    place = lines.index("rule 0 on s/#: FALSE")
+    place = lines.index("rule @45f1fae2 on s/#: FALSE")
     assert lines[place + 1 : place + 4] == [
         "  CHANGED(payload.t)",
         "  cannot be shown in parts: what it remembered is no longer in the history",
