@@ -56,18 +56,24 @@ def command_docs(words: list[str]) -> int:
 
 
 def find(sections: list[Section], words: list[str]) -> list[Section]:
-    """Return the sections that have all words: in page and heading, or in the text; best first."""
-    patterns = [re.compile(rf"(?<!\w){re.escape(word)}", re.IGNORECASE) for word in words]
+    """Return the sections that have all words, best first.
 
-    def rank(section: Section) -> tuple[int, float]:
+    Those with a word in page or heading come first, then those with a row of a table for it.
+    """
+    patterns = [re.compile(rf"(?<!\w){re.escape(word)}", re.IGNORECASE) for word in words]
+    rows = [
+        re.compile(rf"^\| `?{re.escape(word)}\b", re.IGNORECASE | re.MULTILINE) for word in words
+    ]
+
+    def rank(section: Section) -> tuple[int, int, float]:
         title = f"{section.page} {section.heading}"
         if not all(pattern.search(f"{title} {section.text}") for pattern in patterns):
-            return 0, 0.0
+            return 0, 0, 0.0
         in_title = sum(bool(pattern.search(title)) for pattern in patterns)
         count = sum(len(pattern.findall(section.text)) for pattern in patterns)
-        return 1 + in_title + (section.page == words[0].lower()), count / (
-            50 + len(section.text.split())
-        )
+        density = count / (50 + len(section.text.split()))
+        defined = sum(bool(row.search(section.text)) for row in rows)
+        return 1 + in_title + (section.page == words[0].lower()), defined, density
 
     ranked = [(rank(section), section) for section in sections]
     found = [pair for pair in ranked if pair[0][0]]

@@ -44,6 +44,8 @@ def test_sections_of_a_page(tmp_path: Path) -> None:
         ("loop prevention", "fleet", "Loop prevention"),
         ("esp connect", "troubleshooting", "My ESP cannot connect"),
         ("Alarms", "alarms", ""),
+        ("deadband", "where", "Functions that remember"),
+        ("maximum_inflight", "configuration", "broker"),
     ],
 )
 def test_the_best_section_comes_first(words: str, page: str, heading: str) -> None:
