@@ -5,6 +5,7 @@ import contextlib
 import re
 import shlex
 import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -70,7 +71,8 @@ NOT_HERE = frozenset(
 JOINS = {"|", "||", "&&", ";", ">", ">>", "<", "&"}
 
 OFFLINE = re.compile(
-    r"(?:\w+=\S+ |sudo )*tidegate (?:user|check|docs|import|where|completion)\b|echo |mosquitto "
+    r"(?:\w+=\S+ |sudo )*tidegate (?:user|check|docs|import|where|completion)\b"
+    r"|tidegate-pipeline |python3 |echo |mosquitto "
 )
 """Commands that need no gateway."""
 
@@ -128,8 +130,11 @@ class Sandbox:
         (folder / "mosquitto").symlink_to(folder)
         (folder / "bin").mkdir()
         (folder / "bin/tidegate").symlink_to(COMMAND)
-        (folder / "bin/sudo").write_text('#!/bin/sh\nexec "$@"\n')
-        (folder / "bin/sudo").chmod(0o755)
+        (folder / "bin/tidegate-pipeline").symlink_to(COMMAND.with_name("tidegate-pipeline"))
+        for name, program in (("sudo", ""), ("python3", sys.executable)):
+            (folder / "bin" / name).write_text(f'#!/bin/sh\nexec {program} "$@"\n')
+            (folder / "bin" / name).chmod(0o755)
+        (folder / "spark.toml").write_text('java_cache = "none"\n')
         self._path = f"{folder}/bin:/usr/bin:/bin:/usr/sbin"
 
     def start(self) -> None:
@@ -204,11 +209,15 @@ class Sandbox:
             done = subprocess.run(
                 ["/bin/bash", "-c", command],
                 cwd=self.folder,
-                env={"PATH": self._path, "HOME": str(self.folder)},
+                env={
+                    "PATH": self._path,
+                    "HOME": str(self.folder),
+                    "TIDEGATE_PIPELINE_CONFIG": str(self.folder / "spark.toml"),
+                },
                 input=GIVEN,
                 capture_output=True,
                 text=True,
-                timeout=SECONDS,
+                timeout=SECONDS * (4 if words[0] == "tidegate-pipeline" else 1),
                 check=False,
             )
         return self.there(done.stdout + done.stderr), done.returncode

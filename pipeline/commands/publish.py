@@ -12,7 +12,10 @@ def add_publish(commands: Any) -> None:
     """Add the command to the parser's sub-commands."""
     command = commands.add_parser("publish", help="update copies of the tables in an object store")
     command.add_argument(
-        "--to", required=True, metavar="URL", help="s3://BUCKET/PREFIX; see docs/use/pipeline.md"
+        "--to",
+        required=True,
+        metavar="URL",
+        help="s3://BUCKET/PREFIX (tidegate docs pipeline-platforms)",
     )
     add_tables(command)
     command.add_argument(

@@ -1,4 +1,4 @@
-"""Why a row is in the quarantine; docs/use/pipeline.md explains each to the user."""
+"""Why a row is in the quarantine; docs/use/pipeline-tables.md explains each to the user."""
 
 NOT_JSON = "not_json"
 NOT_AN_OBJECT = "not_an_object"

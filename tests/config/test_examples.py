@@ -10,12 +10,12 @@ from tests.support.table import table
 
 ROOT = Path(__file__).parents[2]
 
-PIPELINE = ROOT / "docs/use/pipeline.md"
-"""Its example configures the pipeline (tests/pipeline)."""
+PIPELINE = {*(ROOT / "docs/use").glob("pipeline*.md")}
+"""Their examples configure the pipeline (tests/pipeline)."""
 
 PAGES = [
     ROOT / "README.md",
-    *sorted({*(ROOT / "docs").rglob("*.md")} - {PIPELINE}),
+    *sorted({*(ROOT / "docs").rglob("*.md")} - PIPELINE),
     ROOT / "firmware" / "README.md",
 ]
 

@@ -69,7 +69,7 @@ def test_rows_are_the_same_whatever_the_session_has(
 
 
 def test_a_stream_that_finds_new_files_starts_runs(tmp_path: Path, theirs: "SparkSession") -> None:
-    """As docs/use/pipeline.md has it."""
+    """As docs/use/pipeline-platforms.md has it."""
     landing, tables = tmp_path / "landing", tmp_path / "tables"
 
     def read(_rows: "DataFrame", _batch: int) -> None:

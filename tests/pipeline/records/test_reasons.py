@@ -2,7 +2,7 @@ from pathlib import Path
 
 from pipeline.records import reasons
 
-PAGE = Path(__file__).parents[3] / "docs/use/pipeline.md"
+PAGE = Path(__file__).parents[3] / "docs/use/pipeline-tables.md"
 
 
 def test_each_reason_is_of_one_kind() -> None:
