@@ -9,7 +9,7 @@ from pathlib import Path
 from gateway.errors import TidegateError
 
 MODE = 0o640
-"""Permissions of a new file: readable for the gateway's group and nobody else."""
+"""Permissions of a new file: its group, that of its folder, may read it, and nobody else."""
 
 
 @contextmanager
@@ -40,8 +40,7 @@ def replace_file(path: Path, data: bytes, before: bytes | None = None) -> None:
         with temporary.open("wb") as file:
             file.write(data)
             file.flush()
-            if status is not None:
-                _keep_owner(file.fileno(), status)
+            _set_owner(file.fileno(), status, path.parent)
             os.fchmod(file.fileno(), MODE if status is None else status.st_mode & 0o7777)
             os.fsync(file.fileno())
         if before is not None and path.read_bytes() != before:
@@ -54,6 +53,13 @@ def replace_file(path: Path, data: bytes, before: bytes | None = None) -> None:
         raise TidegateError(f"{path}: {error.strerror}; nothing was changed") from error
 
 
-def _keep_owner(descriptor: int, status: os.stat_result) -> None:
-    if (status.st_uid, status.st_gid) != (os.geteuid(), os.getegid()):
+def _set_owner(descriptor: int, status: os.stat_result | None, folder: Path) -> None:
+    """Give the old file's owner to its replacement, and the folder's group to a new file.
+
+    The package's /etc/tidegate belongs to the group of the service, which must read the new file.
+    """
+    if status is None:
+        if os.geteuid() == 0:  # others may only give groups of their own
+            os.fchown(descriptor, -1, folder.stat().st_gid)
+    elif (status.st_uid, status.st_gid) != (os.geteuid(), os.getegid()):
         os.fchown(descriptor, status.st_uid, status.st_gid)

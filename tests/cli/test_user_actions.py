@@ -1,3 +1,4 @@
+import os
 import resource
 from pathlib import Path
 
@@ -31,6 +32,17 @@ def test_who_was_added_meanwhile_is_not_added_again(tmp_path: Path) -> None:
     with pytest.raises(TidegateError, match="has a user 'anna' already"):
         set_password(users, "anna", ask, new=True)
     assert load(users).check("anna", b"first")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files to other groups")
+def test_a_new_file_has_the_group_of_its_folder(tmp_path: Path) -> None:
+    os.chown(tmp_path, -1, 4711)
+    users = tmp_path / "users"
+    set_password(users, "anna", lambda: b"a", new=True)
+    assert (users.stat().st_uid, users.stat().st_gid) == (0, 4711)
+    os.chown(users, 4712, 4713)
+    set_password(users, "bob", lambda: b"b", new=True)
+    assert (users.stat().st_uid, users.stat().st_gid) == (4712, 4713)
 
 
 def test_a_file_that_cannot_be_written_leaves_all_as_it_was(tmp_path: Path) -> None:
