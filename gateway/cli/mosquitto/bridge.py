@@ -37,8 +37,8 @@ NUMBERS = {
 
 
 OWN_STATE = (
-    "nobody writes below $; [uplink.notifications] has a topic of your own, and"
-    " $SYS/broker/tidegate/uplink/state says it here"
+    "nothing is written below $; [uplink.notifications] publishes it on a topic of your own,"
+    " and $SYS/broker/tidegate/uplink/state has it on the gateway"
 )
 
 

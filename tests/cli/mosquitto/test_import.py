@@ -226,7 +226,7 @@ def test_no_line_is_dropped_silently(tmp_path: Path, option: str) -> None:
         ("connection x\naddress a\nbridge_protocol_version mqttv4\n", "versions are"),
         ("connection x\naddress a\nbridge_max_packet_size 10\n", "1,024 bytes at least"),
         ("connection x\naddress a\nrestart_timeout soon\n", "restart_timeout BASE [CAP]"),
-        ("connection x\naddress a\nnotification_topic $SYS/x\n", "nobody writes below $"),
+        ("connection x\naddress a\nnotification_topic $SYS/x\n", "nothing is written below $"),
         ("connection x\n", "a bridge without an address"),
         ("listener 1883\nmount_point a/+/\n", "without + and #"),
         ("listener 1883\nmount_point dev/%c/\n", "in Mosquitto 2.0 these very characters"),
