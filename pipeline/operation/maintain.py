@@ -130,6 +130,7 @@ def _recount(root: Path, committed: State, old: set[int]) -> int:
     counts = on_disk.rows_by_batch(root / "silver")
     if on_disk.DAMAGED in counts.values():
         raise PipelineError(f"{root / 'silver'} is damaged: run `once --verify` first")
+    committed.uncount_reasons(old)
     rows, dropped = [], 0
     for row in committed.batches.to_pylist():
         if row["batch"] in old:

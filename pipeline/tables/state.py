@@ -221,6 +221,13 @@ class State:
         if self._islands is not None:
             self._add_islands(commits)
 
+    def uncount_reasons(self, batches: Collection[int]) -> None:
+        """Subtract the quarantine's rows of these batches, before they are deleted."""
+        for row in self.quarantined.to_pylist():
+            if row["batch"] in batches:
+                self.reasons[row["reason"]] -= row["count"]
+        self.reasons = +self.reasons
+
     def _add_islands(self, commits: Iterable[Commit]) -> None:
         found = [island for commit in commits for island in commit.islands]
         if found:
@@ -261,6 +268,7 @@ def forget(folder: Path, state: State, batches: Iterable[int], left: pa.Table) -
     def stay(table: pa.Table) -> pa.Table:
         return table.filter(pc.invert(pc.is_in(table["batch"], value_set=gone)))
 
+    state.uncount_reasons(set(gone.to_pylist()))
     state.batches = stay(state.batches)
     state.compared = state.golden = 0  # what is made from silver is made anew as a whole
     for note in ("derived.json", _SETTLED):

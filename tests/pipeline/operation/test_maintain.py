@@ -113,7 +113,7 @@ def test_status_compaction_and_retention(
     assert sizes(tmp_path) == (5, 4, 1)
     put(tmp_path / "landing", text_of([record(1, time=TIME - 20 * DAY)]), name_for(1, 1))
     totals = run(tmp_path, verify=True)
-    assert (totals.bronze, totals.silver) == (6, 4)
+    assert (totals.bronze, totals.silver, totals.reasons.total()) == (6, 4, totals.quarantined)
     capsys.readouterr()
     folders = ["--tables", str(settings.tables), "--landing", str(tmp_path / "landing")]
     assert main(["status", *folders, "--json"]) == 0

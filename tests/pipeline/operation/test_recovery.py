@@ -98,8 +98,9 @@ def test_everything_comes_back(
     settled: Path, undisturbed: Path, run: "Run", damage: Callable[[Path], None]
 ) -> None:
     damage(settled)
-    run(settled, verify=damage is cut_a_file)
+    totals = run(settled, verify=damage is cut_a_file)
     assert contents(settled) == contents(undisturbed)
+    assert totals.reasons.total() == totals.quarantined
 
 
 @pytest.mark.uncovered

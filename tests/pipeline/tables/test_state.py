@@ -75,6 +75,7 @@ def test_a_batch_can_be_forgotten(tmp_path: Path) -> None:
     forget(tmp_path, load(tmp_path), [1], islands.SCHEMA.empty_table())
     found = load(tmp_path)
     assert (found.numbers(), found.last, found.files_of(1)) == ({2}, 2, set())
+    assert found.reasons == {"not_json": found.rows("quarantine")} == {"not_json": 1}
 
 
 def test_a_kill_while_folding_does_no_harm(tmp_path: Path) -> None:
