@@ -107,3 +107,19 @@ def test_sections_that_sources_name_are_there() -> None:
     assert found
     for path, section in found:
         assert f"# {section}\n" in (ROOT / path).read_text(encoding="utf-8"), f"{path}: {section}"
+
+
+def test_the_page_of_alarms_has_each() -> None:
+    raised = re.compile(
+        r'(?:\balarm[(,] ?|\bnext_alarms\[|^(?:ALARM|MOVED|EXPORTED) = )"(\w+)"', re.MULTILINE
+    )
+    found = {
+        name
+        for folder in ("app", "uplink")
+        for source in (ROOT / "gateway" / folder).rglob("*.py")
+        for name in raised.findall(source.read_text(encoding="utf-8"))
+    }
+    page = (ROOT / "docs/operate/alarms.md").read_text(encoding="utf-8")
+    listed = set(re.findall(r"^\| `([a-z_]+)` \|", page, re.MULTILINE))
+    assert found == listed
+    assert len(found) > 10
