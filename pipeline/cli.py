@@ -2,7 +2,9 @@
 
 import argparse
 import logging
+import os
 import re
+import select
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -28,6 +30,9 @@ EXIT_JOB_FAILED = 1
 EXIT_CANNOT_RUN = 2
 EXIT_BUSY = 75  # EX_TEMPFAIL of sysexits.h: try again later
 EXIT_INTERRUPTED = 130
+EXIT_READER_GONE = 141  # a shell's status for SIGPIPE
+
+STDOUT = 1
 
 _BACKTRACE = re.compile(r"\n\s*0: ")
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
@@ -55,11 +60,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         options = _options(sys.argv[1:] if arguments is None else arguments)
         status: int = options.run(options)
+        print(end="", flush=True)  # a reader that is gone raises here, not at the interpreter's end
     except BusyError as error:
         return _failed(str(error), EXIT_BUSY)
     except PipelineError as error:
         return _failed(str(error), EXIT_CANNOT_RUN)
     except OSError as error:
+        if isinstance(error, BrokenPipeError) and _reader_is_gone():
+            return EXIT_READER_GONE
         where = f"{error.filename}: " if error.filename else ""
         return _failed(f"{where}{error.strerror or error}", EXIT_CANNOT_RUN)
     except JobError as error:
@@ -69,6 +77,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return _failed("interrupted; what was committed is complete", EXIT_INTERRUPTED)
     return status
+
+
+def _reader_is_gone() -> bool:
+    """Say whether nobody reads the output, as after `| head`; if so, drop what is left of it."""
+    output = select.poll()
+    output.register(STDOUT, 0)
+    if not output.poll(0):  # an error is reported unasked
+        return False
+    os.dup2(os.open(os.devnull, os.O_WRONLY), STDOUT)
+    return True
 
 
 def _options(arguments: Sequence[str]) -> argparse.Namespace:

@@ -1,4 +1,5 @@
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -80,6 +81,20 @@ def test_what_the_library_of_tables_raises_is_told_in_a_line(
     assert line.startswith("tidegate-pipeline: ")
     assert line.isprintable()
     assert len(line) < 300
+
+
+def test_a_reader_that_is_gone_is_no_error(tmp_path: Path) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    command = [sys.executable, "-m", "pipeline.cli", "simulate", "--out", str(tmp_path / "fleet")]
+    done = subprocess.run(
+        [*command, "--gateways", "1", "--days", "1"],
+        stdout=write,
+        stderr=subprocess.PIPE,
+        check=False,
+    )
+    os.close(write)
+    assert (done.returncode, done.stderr) == (141, b"")
 
 
 @pytest.mark.parametrize("arguments", [[], ["twice"], ["once", "--tables"], ["once", "more"]])
@@ -250,6 +265,7 @@ ENDS = [
     (PipelineError("no way in"), 2, "no way in"),
     (OSError(28, "No space left on device", "tables/x"), 2, "tables/x: No space left on device"),
     (OSError("odd"), 2, "odd"),
+    (BrokenPipeError(32, "Broken pipe"), 2, "Broken pipe"),  # of another than standard output
     (JobError("gave up"), 1, "gave up"),
     (KeyboardInterrupt(), 130, "interrupted; what was committed is complete"),
 ]
