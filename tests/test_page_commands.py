@@ -339,7 +339,13 @@ def console(page: Path) -> list[Step]:
 @pytest.mark.slow
 @pytest.mark.mosquitto
 @pytest.mark.parametrize(
-    "page", [page for page in PAGES if console(page)], ids=lambda page: page.stem
+    "page",
+    [
+        pytest.param(page, marks=pytest.mark.spark if page.stem == "pipeline" else ())
+        for page in PAGES
+        if console(page)
+    ],
+    ids=lambda page: page.stem,
 )
 def test_a_page_shows_what_is_printed(page: Path, tmp_path: Path) -> None:
     folder = tmp_path / page.stem
