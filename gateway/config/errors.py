@@ -1,6 +1,7 @@
 """Mistakes of a configuration, in a form that its author can correct."""
 
 from collections.abc import Sequence
+from dataclasses import is_dataclass
 
 
 class ConfigurationError(Exception):
@@ -14,7 +15,7 @@ class ConfigurationError(Exception):
         shown = list(value) if isinstance(value, tuple) else value  # as TOML writes it
         if not key:
             text = f"{file}: {allowed}"
-        elif value is None:
+        elif value is None or is_dataclass(value):  # a table, which has no form of one line
             text = f"{file}: {key}: {allowed}"
         else:
             text = f"{file}: {key} = {shown!r} is not allowed: {allowed}"
