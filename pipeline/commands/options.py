@@ -65,7 +65,7 @@ def add_spark(parser: Any) -> None:
         type=_cache,
         default=_own_cache(),
         metavar="DIR",
-        help="folder of the 190 MB by which Java starts faster, or none; default: %(default)s",
+        help="folder of the 182 MB by which Java starts faster, or none; default: %(default)s",
     )
 
 
