@@ -48,8 +48,7 @@ class Alarms:
         """Publish alarms from now on, those that wait first."""
         self._publish = publish
         for name, text in (self._waiting | self._earlier).items():
-            self.states[name] = bool(text)
-            publish(name, text)
+            self(name, text)  # those of the run before are events of this one, too
 
 
 class Stage(Enum):
