@@ -200,7 +200,7 @@ class Sandbox:
         if alone and "$(" not in command and not ENDLESS.match(command):
             words = [self.here(word) for word in [*words, *missing]]
             done = tidegate(*words[1:], folder=self.folder, stdin=GIVEN)
-            if words[1] == "user":  # which a running gateway notices within a second
+            if words[1] == "user" and self.gateway.process is not None:  # noticed within a second
                 tidegate("reload", folder=self.folder)
         else:
             command = self.here(" ".join([command.partition("  #")[0], *missing]))
