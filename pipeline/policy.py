@@ -7,6 +7,10 @@ continues its series (docs/understand/clocks.md).
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import reduce
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 TIME_MIN = 946_684_800_000
 """Milliseconds: 2000-01-01. Seconds mistaken for milliseconds fall below, as does a fresh clock."""
@@ -49,26 +53,31 @@ class Aliases:
         return now, None if node is None else self.nodes.get((now, node), node)
 
 
-def in_range(value: str) -> str:
-    """Return SQL that says whether an expression is a time from 2000 to 2099."""
-    return f"({value}) BETWEEN {TIME_MIN} AND {TIME_MAX}"
+def in_range(times: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Say which times (ms) are from 2000 to 2099; null is not."""
+    return between(times, TIME_MIN, TIME_MAX)
 
 
-def receipt(read_ms: int) -> str:
-    """Return SQL for the latest time that an event may have, without the tolerance.
+def between(times: pa.ChunkedArray, low: int, high: int) -> pa.ChunkedArray:
+    """Say which times lie from `low` to `high`, both included; null does not."""
+    found = pc.and_(pc.greater_equal(times, low), pc.less_equal(times, high))
+    return pc.fill_null(found, fill_value=False)
+
+
+def receipt(received: pa.ChunkedArray, read_ms: int) -> pa.ChunkedArray:
+    """Return the latest time that an event may have, without the tolerance.
 
     It is that of the receipt, and never later than `read_ms`, when the pipeline read the record: a
     gateway that lands its own files sets `received` itself.
     """
-    return f"least(IF({in_range('received')}, received, {read_ms}), {read_ms})"
+    return pc.min_element_wise(pc.if_else(in_range(received), received, read_ms), read_ms)
 
 
-def believed(value: str, read_ms: int) -> str:
-    """Return SQL for a time in ms that can be right, null for one that cannot."""
-    latest = receipt(read_ms)
-    unset = " OR ".join(
-        f"({value}) BETWEEN {begin} AND {begin + UNSET_MS}" for begin in UNSET.values()
-    )
-    never_set = f"try_subtract({latest}, {value}) > {UNSET_LATE_MS} AND ({unset})"
-    right = f"{in_range(value)} AND ({value}) <= {latest} + {TOLERANCE_MS} AND NOT ({never_set})"
-    return f"CASE WHEN {right} THEN ({value}) END"
+def believed(times: pa.ChunkedArray, latest: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return those times in ms that can be right, null for the others; `latest` is `receipt`."""
+    after_start = [between(times, begin, begin + UNSET_MS) for begin in UNSET.values()]
+    late = pc.greater(pc.subtract(latest, times), UNSET_LATE_MS)
+    never_set = pc.and_(late, reduce(pc.or_, after_start))
+    early = pc.less_equal(times, pc.add(latest, TOLERANCE_MS))
+    right = pc.and_(in_range(times), pc.and_not(early, never_set))
+    return pc.if_else(right, times, pa.scalar(None, pa.int64()))

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark import TaskContext
 from pyspark.sql import SparkSession
 
 from pipeline.batches.silver import decoded
@@ -19,10 +18,9 @@ from pipeline.landing.landing_parquet import read_landing_parquet
 from pipeline.place import Place
 from pipeline.records.declarations import FleetMapping
 from pipeline.records.payloads import Payloads
-from pipeline.tables import cycles
 from pipeline.tables.arrow_batches import record_batches
 from pipeline.tables.columns import BATCH, BRONZE, QUARANTINE, arrow_schema, names
-from pipeline.tables.task_files import TaskFiles
+from pipeline.tables.task_files import TaskFiles, write_in_tasks
 
 PARQUET = ".parquet"
 
@@ -40,21 +38,14 @@ def write_landing(
     `bronze` gets the records and `decoded` what silver needs of them; `quarantine` gets the
     rest. A task opens and writes files itself, so all workers must see both at one path.
     """
-    target = str(staged)
 
-    def write(number: int, listed: Iterable[str]) -> Iterable[int]:
-        cycles.look_rarely()
-        task = TaskContext.get()
-        assert task is not None  # noqa: S101 - this runs in a task
+    def write(listed: Iterable[str], out: TaskFiles) -> None:
         payloads = Payloads(mappings)
-        with TaskFiles(Path(target), number, task.taskAttemptId()) as out:
-            for rows in landing_batches(landing, list(listed)):
-                _write(rows, out, payloads, batch)
-        return ()
+        for rows in landing_batches(landing, list(listed)):
+            _write(rows, out, payloads, batch)
 
-    # Tasks of plain Python: a job of Spark SQL would cost its plan, and workers that load pandas.
     context = spark.sparkContext
-    context.parallelize(files, context.defaultParallelism).mapPartitionsWithIndex(write).collect()
+    write_in_tasks(context, files, context.defaultParallelism, staged, write)
 
 
 def landing_batches(landing: Place, files: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -72,8 +63,8 @@ def _write(rows: pa.RecordBatch, out: TaskFiles, payloads: Payloads, batch: int)
         right = pc.is_null(rows["reason"])
         good = rows.filter(right)
         out.add("quarantine", _of_batch(rows.filter(pc.invert(right)), batch))
-    good = good.select(names(BRONZE))
-    out.add("bronze", _of_batch(good, batch))
+    good = _of_batch(good.select(names(BRONZE)), batch)
+    out.add("bronze", good)
     out.add("decoded", decoded(good, payloads))
 
 

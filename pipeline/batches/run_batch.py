@@ -10,22 +10,20 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.functions import broadcast, expr, lit
+from pyspark.sql import SparkSession
 
 from pipeline.batches.bronze import write_landing
 from pipeline.batches.judge import ARRIVED, EARLIER, LEFT_OUT, left_out
 from pipeline.batches.plan import Batch
 from pipeline.batches.reports import store_reports
-from pipeline.batches.silver import DECODED, conflicts, firsts, silver
+from pipeline.batches.silver import DECODED, Judged, write_silver
 from pipeline.clock.known import corrections_for
 from pipeline.landing.listing import kind
 from pipeline.records.declarations import FleetMapping
 from pipeline.settings import Settings
 from pipeline.tables import delta, islands, on_disk, staging
-from pipeline.tables.columns import BRONZE, KEY, QUARANTINE, SILVER, arrow_schema, first_parts
+from pipeline.tables.columns import KEY, QUARANTINE, SILVER, arrow_schema, first_parts
 from pipeline.tables.quarantined import COLUMNS, counted, quarantined
-from pipeline.tables.spark_files import read_folders, write_folder
 from pipeline.tables.state import Commit, State, write_commit
 
 OpenSession = Callable[[], SparkSession]
@@ -99,43 +97,16 @@ def _write_records(
         return
     times = pa.nulls(arrived.num_rows, pa.int64())
     found = islands.islands_of(arrived.append_column("event_ms", times))
-    rows = read_folders(spark, staged, [staged / "decoded"], DECODED)
     again = islands.overlapping(state.islands, found)
     losing = LEFT_OUT.empty_table()
     if again.num_rows or islands.numbers(found) < arrived.num_rows:
         losing = left_out(arrived, _earlier(settings.tables, again) if again.num_rows else ())
-    if losing.num_rows:
-        rows = firsts(rows, spark.createDataFrame(losing))
-    if again.num_rows and state.trimmed:
-        rows = _never_seen(rows, islands.of_epochs(state.islands, pc.unique(again["epoch"])))
+    seen: list[islands.Island] = []
+    if again.num_rows and state.trimmed:  # silver may have deleted some
+        known = islands.of_epochs(state.islands, pc.unique(again["epoch"]))
+        seen = list(islands.each(known))
     corrections = corrections_for(settings.tables, found)
-    number = lit(batch.number).cast("bigint")
-    typed = silver(rows, corrections, number, int(time.time() * 1000))
-    if _days(staged / "decoded") > 1:  # a reader of one date then leaves the others out
-        typed = typed.sortWithinPartitions("event_date")
-    write_folder(typed, staged / "silver")
-    if pc.any(losing["conflicts"]).as_py():
-        bronze = read_folders(spark, staged, [staged / "bronze"], BRONZE)
-        faults = conflicts(bronze, spark.createDataFrame(losing)).withColumn("batch", number)
-        write_folder(faults, staged / "quarantine")
-
-
-def _days(folder: Path) -> int:
-    """Return how many days lie between the times of gateways' clocks, by the files' statistics."""
-    files = on_disk.parquet_files(folder)
-    times = [both for file in files for both in delta.ends(pq.read_metadata(file), "time")]
-    lowest = min((low for low, _ in times), default=0)
-    return (max((high for _, high in times), default=0) - lowest) // 86_400_000
-
-
-def _never_seen(rows: DataFrame, known: pa.Table) -> DataFrame:
-    """Return the rows whose numbers silver never had, though it may have deleted some."""
-    ranges = [island[:5] for island in islands.each(known)]
-    schema = "gateway_id string, epoch string, stream string, first bigint, last bigint"
-    spans = broadcast(rows.sparkSession.createDataFrame(ranges, schema)).alias("span")
-    same = " AND ".join(f"row.{name} = span.{name}" for name in ("gateway_id", "epoch", "stream"))
-    condition = expr(f"{same} AND row.seq BETWEEN span.first AND span.last")
-    return rows.alias("row").join(spans, condition, "left_anti")
+    write_silver(spark, staged, Judged(losing, seen, corrections, int(time.time() * 1000)))
 
 
 def _earlier(root: Path, found: pa.Table) -> Iterator[pa.Table]:

@@ -1,22 +1,36 @@
 """Bronze to silver: the first row of each key, typed; the conflicting ones to the quarantine."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from hashlib import sha256
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import Column, DataFrame
-from pyspark.sql.functions import broadcast, expr, format_string, lit
+import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
 
 from pipeline.clock.spans import Correction
 from pipeline.clock.timing import timed
-from pipeline.policy import TIME_MAX, TIME_MIN
+from pipeline.policy import in_range
 from pipeline.records import reasons
 from pipeline.records.payloads import Payloads
 from pipeline.records.reading import Reading
-from pipeline.tables.arrays import Array, runs, spread
-from pipeline.tables.columns import BRONZE, DIGEST_BYTES, KEY, SILVER, Columns, arrow_schema, names
+from pipeline.tables.arrays import Array, integers, numbers, runs, spread, strings
+from pipeline.tables.columns import (
+    BATCH,
+    DIGEST_BYTES,
+    KEY,
+    QUARANTINE,
+    SILVER,
+    Columns,
+    arrow_schema,
+    names,
+)
+from pipeline.tables.islands import Island, holders
+from pipeline.tables.on_disk import parquet_files
+from pipeline.tables.task_files import GROUP_ROWS, TaskFiles, write_in_tasks
 
 READING: Columns = tuple(
     (name, dict(SILVER)[name])
@@ -39,16 +53,15 @@ CARRIED: Columns = tuple(
         "digest",
         "landing_file",
         "line",
+        "batch",
     )
 )
 MADE = frozenset(("part", *(name for name, _ in READING)))
 DECODED: Columns = (*CARRIED, ("part", dict(SILVER)["part"]), *READING)
 
-_ERRORS = f"""CASE WHEN reading_time NOT BETWEEN {TIME_MIN} AND {TIME_MAX}
-        AND time BETWEEN {TIME_MIN} AND {TIME_MAX}
-    THEN concat_ws('; ', decode_error, 'time is not in milliseconds from 2000 to 2099')
-    ELSE decode_error END"""
-"""A wrong time is an error of the reading if its gateway's clock was set."""
+_WRONG_TIME = "time is not in milliseconds from 2000 to 2099"
+AT_ONCE = 5 * GROUP_ROWS
+"""Rows that a task has in memory, and has in the order of their dates."""
 
 _FIELDS = {name: place for place, name in enumerate(Reading._fields)}
 
@@ -56,37 +69,97 @@ PLACE = ["landing_file", "line"]
 """What names a row of the landing files."""
 
 
-def firsts(rows: DataFrame, losing: DataFrame) -> DataFrame:
-    """Return the rows but for those that `losing` names (judge.LEFT_OUT)."""
-    return rows.join(broadcast(losing), PLACE, "left_anti")
+@dataclass(frozen=True)
+class Judged:
+    """Which decoded rows become silver's, and by which corrections of their clocks."""
+
+    losing: pa.Table
+    """Rows that are left out (judge.LEFT_OUT)."""
+    seen: Sequence[Island]
+    """Numbers that are left out, since silver had them once."""
+    known: Sequence[Correction]
+    read_ms: int
+    """When the rows were read."""
 
 
-def silver(
-    decoded: DataFrame, known: Sequence[Correction], batch: Column, read_ms: int
-) -> DataFrame:
-    """Return silver's rows of DECODED ones read at `read_ms`, with the times that hold."""
-    made = {"decode_error": expr(_ERRORS), "batch": batch}
-    return timed(decoded, known, read_ms).withColumns(made).select(names(SILVER))
+def write_silver(spark: SparkSession, staged: Path, judged: Judged) -> None:
+    """Write silver's rows below `staged`, and the quarantine's, from what `write_landing` wrote."""
+    target = str(staged)
+
+    def write(names: Iterable[str], out: TaskFiles) -> None:
+        faults = judged.losing.filter(judged.losing["conflicts"])
+        for name in names:
+            for part in _parts_of(Path(target, "decoded", name)):
+                out.add_table("silver", silver(firsts(part, judged), judged.known, judged.read_ms))
+            for part in _parts_of(Path(target, "bronze", name)) if faults.num_rows else ():
+                out.add_table("quarantine/conflicts", conflicts(part, faults))
+
+    files = [file.name for file in parquet_files(staged / "decoded")]
+    write_in_tasks(spark.sparkContext, files, len(files), staged, write)
 
 
-def conflicts(bronze: DataFrame, losing: DataFrame) -> DataFrame:
-    """Return the quarantine's rows: those of a known key with another payload."""
-    origin = format_string("the key came first in %s, line %d", "first_file", "first_line")
-    found = losing.where("conflicts").select(*PLACE, origin.alias("detail"))
-    return bronze.join(broadcast(found), PLACE).select(
-        *names(BRONZE),
-        lit(reasons.KEY_CONFLICT).alias("reason"),
-        "detail",
-        lit(None).cast("binary").alias("raw"),
+def _parts_of(file: Path) -> Iterator[pa.Table]:
+    with pq.ParquetFile(file) as source:
+        for part in source.iter_batches(AT_ONCE):
+            yield pa.Table.from_batches([part])
+
+
+def firsts(rows: pa.Table, judged: Judged) -> pa.Table:
+    """Return the rows but for those that are left out."""
+    kept = holders(rows, judged.seen) < 0
+    if judged.losing.num_rows:
+        kept[numbers(_at(rows, judged.losing)["row"])] = False
+    return rows if kept.all() else rows.take(integers(np.flatnonzero(kept)))
+
+
+def silver(decoded: pa.Table, known: Sequence[Correction], read_ms: int) -> pa.Table:
+    """Return silver's rows of DECODED ones read at `read_ms`, with the times that hold.
+
+    They are in the order of their dates, so that a reader of one date leaves others out.
+    """
+    error = decoded["decode_error"]
+    # A wrong time is an error of the reading if its gateway's clock was set.
+    wrong = pc.and_not(in_range(decoded["time"]), in_range(decoded["reading_time"]))
+    wrong = pc.and_(wrong, pc.is_valid(decoded["reading_time"]))
+    more = pc.binary_join_element_wise(error, _WRONG_TIME, "; ", null_handling="skip")
+    place = decoded.schema.get_field_index("decode_error")
+    rows = decoded.set_column(place, "decode_error", pc.if_else(wrong, more, error))
+    rows = timed(rows, known, read_ms).select(names(SILVER))
+    ends = pc.min_max(rows["event_date"])
+    return (
+        rows if ends["min"].equals(ends["max"]) else rows.take(pc.sort_indices(rows["event_date"]))
     )
 
 
-def decoded(bronze: pa.RecordBatch, payloads: Payloads, into: Columns = DECODED) -> pa.RecordBatch:
-    """Return bronze's rows as DECODED, one a reading: without the payload, with what it says.
+def conflicts(bronze: pa.Table, faults: pa.Table) -> pa.Table:
+    """Return the quarantine's rows: those of a known key with another payload (LEFT_OUT)."""
+    found = _at(bronze, faults)
+    origin = [
+        f"the key came first in {file}, line {line}"
+        for file, line in zip(
+            found["first_file"].to_pylist(), found["first_line"].to_pylist(), strict=True
+        )
+    ]
+    rows = bronze.take(found["row"])
+    made = {
+        "reason": strings([reasons.KEY_CONFLICT] * len(origin)),
+        "detail": strings(origin),
+        "raw": pa.nulls(len(origin), pa.binary()),
+    }
+    schema = arrow_schema((*QUARANTINE, BATCH))
+    columns = [made[name] if name in made else rows[name] for name in schema.names]
+    return pa.Table.from_arrays(columns, schema=schema)
 
-    `into` may name further columns of theirs.
-    """
-    schema = arrow_schema(into)
+
+def _at(rows: pa.Table, places: pa.Table) -> pa.Table:
+    """Return the places (LEFT_OUT) of rows, with the number of each `row`, in its order."""
+    numbered = rows.select(PLACE).append_column("row", integers(np.arange(rows.num_rows)))
+    return numbered.join(places, PLACE, join_type="inner").sort_by("row")
+
+
+def decoded(bronze: pa.RecordBatch, payloads: Payloads) -> pa.RecordBatch:
+    """Return bronze's rows as DECODED, one a reading: without the payload, with what it says."""
+    schema = arrow_schema(DECODED)
     contents = bronze["payload"].to_pylist()
     readings, rows = payloads.of_batch(bronze["gateway_id"], bronze["topic"], contents)
     digests = pa.array([sha256(each).digest()[:DIGEST_BYTES] for each in contents], pa.binary())

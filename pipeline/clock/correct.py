@@ -2,7 +2,7 @@
 
 import shutil
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -16,7 +16,7 @@ from pipeline.clock.known import corrections_for
 from pipeline.clock.spans import Correction, Epoch
 from pipeline.clock.timing import timed
 from pipeline.tables import delta, islands, on_disk, staging
-from pipeline.tables.columns import SILVER, names
+from pipeline.tables.columns import SILVER, ddl, names
 from pipeline.tables.spark_files import read_files, write_folder
 
 _DATED = pa.schema([("epoch", pa.string()), ("event_date", pa.date32())])
@@ -64,7 +64,13 @@ def retimed(rows: DataFrame, epochs: list[Epoch], known: list[Correction]) -> Da
     asked = broadcast(rows.sparkSession.createDataFrame(epochs, "gateway_id string, epoch string"))
     keys = ["gateway_id", "epoch"]
     now = int(time.time() * 1000)
-    changed = timed(rows.join(asked, keys, "left_semi"), known, now).select(names(SILVER))
+
+    def again(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for part in parts:
+            yield from timed(pa.Table.from_batches([part]), known, now).to_batches()
+
+    chosen = rows.join(asked, keys, "left_semi").select(names(SILVER))
+    changed = chosen.mapInArrow(again, ddl(SILVER))
     return rows.join(asked, keys, "left_anti").select(names(SILVER)).union(changed)
 
 

@@ -16,7 +16,8 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.functions import col, expr, input_file_name, lit
 
 from pipeline.backtest.spark_sql import topic_matches
-from pipeline.batches.silver import DECODED, decoded, silver
+from pipeline.batches.judge import LEFT_OUT
+from pipeline.batches.silver import DECODED, Judged, decoded, write_silver
 from pipeline.clock.known import corrections_for
 from pipeline.ledger import make as ledger
 from pipeline.operation.derive import derive
@@ -26,13 +27,11 @@ from pipeline.records.declarations import FleetMapping
 from pipeline.records.payloads import Payloads
 from pipeline.settings import Settings
 from pipeline.tables import cycles, delta, islands, on_disk, staging, state
-from pipeline.tables.columns import BRONZE, DIGEST_BYTES, KEY, SILVER, Columns, ddl, names
+from pipeline.tables.columns import BATCH, BRONZE, DIGEST_BYTES, KEY, SILVER, ddl, names
 from pipeline.tables.lock import locked
 from pipeline.tables.spark_files import read_files, read_folders, write_folder
 from pipeline.tables.state import State
 
-AGAIN: Columns = (*DECODED, ("batch", dict(SILVER)["batch"]))
-"""What is written of the messages on the way; each stays in its batch."""
 PLACE = (*KEY, "landing_file", "line")
 
 
@@ -94,16 +93,17 @@ def _replace(
         return Done(0, 0, 0)
     staged = staging.stage(root)
     _write_again(spark, root, rows.where(_condition(chosen)), mappings, staged)
-    found = on_disk.read_columns(staged / "again", AGAIN, [*KEY, "part"])
-    again = read_folders(spark, staged, [staged / "again"], AGAIN)
+    found = on_disk.read_columns(staged / "decoded", DECODED, [*KEY, "part"])
+    again = read_folders(spark, staged, [staged / "decoded"], DECODED)
     epochs = pc.unique(found["epoch"])
     corrections = corrections_for(root, islands.of_epochs(committed.islands, epochs))
-    typed = silver(again, corrections, col("batch"), int(time.time() * 1000))
+    now = int(time.time() * 1000)
+    write_silver(spark, staged, Judged(LEFT_OUT.empty_table(), (), corrections, now))
+    dates = _dates(rows.where(_condition(chosen))) | _written(staged / "silver")
     rest = rows.join(again.select(*KEY).distinct(), list(KEY), "left_anti").select(names(SILVER))
-    write_folder(rest.unionByName(typed), staged / "silver")
+    write_folder(rest, staged / "silver")
     prefix = f"again-{staged.name.rpartition('-')[2]}"
     added = delta.adopt(staged / "silver", root / "silver", prefix)
-    dates = _dates(rows.where(_condition(chosen))) | _dates(typed)
     compared = committed.compared
     _note(settings, committed, dates, 0)
     delta.commit(root / "silver", added, delta.removals(near))
@@ -119,6 +119,12 @@ def _replace(
 
 def _dates(rows: DataFrame) -> set[str]:
     return {str(row.event_date or "") for row in rows.select("event_date").distinct().collect()}
+
+
+def _written(folder: Path) -> set[str]:
+    """Return the event dates of silver's rows in a folder."""
+    days = on_disk.read_columns(folder, SILVER, ["event_date"])["event_date"]
+    return {str(day or "") for day in pc.unique(days).to_pylist()}
 
 
 def _note(settings: Settings, committed: State, dates: set[str], compared: int) -> None:
@@ -186,12 +192,12 @@ def _write_again(
     # A file that changed was read again: bronze may have a place twice, with two payloads.
     same = expr(f"substring(unhex(sha2(payload, 256)), 1, {DIGEST_BYTES}) = digest")
     rows = bronze.join(first.select(*PLACE, "digest", "batch"), list(PLACE)).where(same)
-    messages = rows.dropDuplicates(list(KEY)).select(*names(BRONZE), "batch")
+    messages = rows.dropDuplicates(list(KEY)).select(*names(BRONZE), BATCH[0])
 
     def read(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         cycles.look_rarely()
         payloads = Payloads(mappings)
         for part in parts:
-            yield decoded(part, payloads, AGAIN)
+            yield decoded(part, payloads)
 
-    write_folder(messages.mapInArrow(read, ddl(AGAIN)), staged / "again")
+    write_folder(messages.mapInArrow(read, ddl(DECODED)), staged / "decoded")

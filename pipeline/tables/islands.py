@@ -1,12 +1,15 @@
 """Islands: the closed ranges of numbers that are there, for each gateway, epoch and stream."""
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pipeline.tables.arrays import Array, coded, runs
+from pipeline.tables.arrays import numbers as integers_of
 from pipeline.tables.columns import ISLANDS, arrow_schema
 
 STREAM = ("gateway_id", "epoch", "stream")
@@ -95,6 +98,29 @@ def _numbers_by_epoch(islands: pa.Table) -> dict[str, int]:
     named = pa.table({"epoch": islands["epoch"], "count": counts})
     summed = named.group_by("epoch", use_threads=False).aggregate([("count", "sum")])
     return dict(zip(summed["epoch"].to_pylist(), summed["count_sum"].to_pylist(), strict=True))
+
+
+def holders(rows: pa.Table, spans: Sequence[tuple[Any, ...]]) -> Array:
+    """Return the place of that span which holds each row's number, -1 for none.
+
+    A span begins with STREAM, its first and its last number; those of a stream do not overlap.
+    """
+    found = np.full(rows.num_rows, -1)
+    if not spans:
+        return found
+    of_stream: defaultdict[tuple[str, ...], list[tuple[int, int, int]]] = defaultdict(list)
+    for place, span in enumerate(spans):
+        of_stream[span[:3]].append((span[3], span[4], place))
+    keys, seq = [coded(rows[name]) for name in STREAM], integers_of(rows["seq"])
+    order = np.lexsort([key.codes for key in keys])
+    for here in np.split(order, runs(*(key.codes[order] for key in keys))[1:]):
+        stream = tuple(key.values[key.codes[here[0]]].as_py() for key in keys) if len(here) else ()
+        if stream in of_stream:
+            first, last, place = np.array(sorted(of_stream[stream]), np.int64).T
+            near = np.searchsorted(first, seq[here], side="right") - 1
+            inside = (near >= 0) & (seq[here] <= last[near])
+            found[here] = np.where(inside, place[near], -1)
+    return found
 
 
 def each(islands: pa.Table) -> Iterator[Island]:

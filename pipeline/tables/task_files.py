@@ -1,12 +1,18 @@
 """The Parquet files that a Spark task writes itself, so that no row passes through Java."""
 
 from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+from pipeline.tables import cycles
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
 
 GROUP_ROWS = 50_000
 GROUP_BYTES = 32 * 1024 * 1024
@@ -62,6 +68,11 @@ class TaskFiles:
         elif self._sizes.total() >= WAITING_BYTES:
             self._flush(self._sizes.most_common(1)[0][0])
 
+    def add_table(self, folder: str, rows: pa.Table) -> None:
+        """Add rows to the file in a folder as `add` does, in as many row groups as they take."""
+        for part in rows.combine_chunks().to_batches(max_chunksize=GROUP_ROWS):
+            self.add(folder, part)
+
     def _flush(self, folder: str) -> None:
         waiting = self._waiting[folder]
         if folder not in self._writers:
@@ -72,3 +83,30 @@ class TaskFiles:
             self._writers[folder].write_table(pa.Table.from_batches(waiting))
             waiting.clear()
             self._sizes[folder] = 0
+
+
+def write_in_tasks(
+    context: "SparkContext",
+    items: Sequence[str],
+    tasks: int,
+    root: Path,
+    work: Callable[[Iterable[str], TaskFiles], None],
+) -> None:
+    """Do work with all items, shared among so many tasks; what they write is below `root`.
+
+    They are tasks of plain Python: a job of Spark SQL would cost its plan, and workers that load
+    pandas.
+    """
+    target = str(root)
+
+    def write(number: int, share: Iterable[str]) -> Iterable[int]:
+        from pyspark import TaskContext
+
+        cycles.look_rarely()
+        task = TaskContext.get()
+        assert task is not None  # noqa: S101 - this runs in a task
+        with TaskFiles(Path(target), number, task.taskAttemptId()) as out:
+            work(share, out)
+        return ()
+
+    context.parallelize(items, tasks).mapPartitionsWithIndex(write).collect()

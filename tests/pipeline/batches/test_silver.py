@@ -1,30 +1,28 @@
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from hashlib import sha256
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pytest
-from pyspark.sql.functions import lit
 
 from pipeline.batches.judge import LEFT_OUT
-from pipeline.batches.silver import DECODED, conflicts, decoded, firsts, silver
+from pipeline.batches.silver import DECODED, Judged, conflicts, decoded, firsts, silver
 from pipeline.records import reasons
 from pipeline.records.payloads import Payloads
+from pipeline.tables.columns import BATCH as COLUMN
 from pipeline.tables.columns import BRONZE, SILVER, arrow_schema, names
+from pipeline.tables.islands import Island
 from tests.support.disk.landing_files import EPOCH, GATEWAY, TIME, reading
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
 BATCH = 7
+SEEN = (("main", 7), ("other", 1))
+"""Streams, and the numbers from which on silver had theirs."""
 
 
 def bronze_rows(rows: Sequence[tuple[int, int | None, bytes]]) -> pa.RecordBatch:
     """Return bronze's rows of number, seconds after TIME when it was received, and payload."""
     nothing = dict.fromkeys(names(BRONZE))
     same = {"gateway_id": GATEWAY, "epoch": EPOCH, "stream": "main", "time": TIME}
-    same |= {"topic": "sensors/n1/temperature", "landing_file": "a"}
+    same |= {"topic": "sensors/n1/temperature", "landing_file": "a", "batch": BATCH}
     fields = [
         nothing
         | same
@@ -36,43 +34,40 @@ def bronze_rows(rows: Sequence[tuple[int, int | None, bytes]]) -> pa.RecordBatch
         }
         for line, (seq, received, content) in enumerate(rows, 1)
     ]
-    return pa.RecordBatch.from_pylist(fields, arrow_schema(BRONZE))
+    return pa.RecordBatch.from_pylist(fields, arrow_schema((*BRONZE, COLUMN)))
 
 
 def decoded_rows(rows: Sequence[tuple[int, int | None, bytes]]) -> pa.Table:
     return pa.Table.from_batches([decoded(bronze_rows(rows), Payloads(()))])
 
 
-@pytest.mark.spark
-def test_rows_that_are_left_out_go_to_the_quarantine_if_they_conflict(
-    spark: "SparkSession",
-) -> None:
+def test_rows_that_are_left_out_go_to_the_quarantine_if_they_conflict() -> None:
     rows = [(1, 5, reading(1)), (2, 5, reading(2)), (2, 6, reading(2)), (2, 7, reading(3))]
+    rows.append((9, 5, reading(9)))
     out = [("a", 3, b"", "a", 2, False), ("a", 4, b"", "b", 9, True)]
-    columns = [
-        pa.array(column, kind)
-        for column, kind in zip(zip(*out, strict=False), LEFT_OUT.types, strict=False)
-    ]
-    losing = spark.createDataFrame(pa.table(columns, schema=LEFT_OUT))
-    kept = firsts(spark.createDataFrame(decoded_rows(rows)), losing).collect()
-    assert sorted((row.seq, row.line) for row in kept) == [(1, 1), (2, 2)]
-    bronze = spark.createDataFrame(pa.Table.from_batches([bronze_rows(rows)]))
-    (reported,) = conflicts(bronze, losing).collect()
-    assert (reported.seq, reported.line, bytes(reported.payload)) == (2, 4, reading(3))
-    assert (reported.reason, reported.detail, reported.raw) == (
+    losing = pa.Table.from_pylist(
+        [dict(zip(LEFT_OUT.names, each, strict=True)) for each in out], LEFT_OUT
+    )
+    seen = [Island(GATEWAY, EPOCH, stream, first, 9, None, None) for stream, first in SEEN]
+    kept = firsts(decoded_rows(rows), Judged(losing, seen, (), 0))
+    assert (kept["seq"].to_pylist(), kept["line"].to_pylist()) == ([1, 2], [1, 2])
+    bronze = pa.Table.from_batches([bronze_rows(rows)])
+    (reported,) = conflicts(bronze, losing.filter(losing["conflicts"])).to_pylist()
+    assert (reported["seq"], reported["line"], reported["payload"]) == (2, 4, reading(3))
+    assert (reported["reason"], reported["detail"], reported["raw"], reported["batch"]) == (
         reasons.KEY_CONFLICT,
         "the key came first in b, line 9",
         None,
+        BATCH,
     )
 
 
-@pytest.mark.spark
-def test_silver_has_all_columns_typed(spark: "SparkSession") -> None:
+def test_silver_has_all_columns_typed_in_the_order_of_dates() -> None:
     payload = reading(21.5, unit="°C", quality="good", time=TIME - 20 * 3_600_000)
-    rows = [(1, 1, payload), (2, None, b"\xff")]
-    frame = silver(spark.createDataFrame(decoded_rows(rows)), [], lit(BATCH), TIME + 86_400_000)
-    assert frame.columns == names(SILVER)
-    first, second = sorted(frame.toArrow().to_pylist(), key=lambda found: found["seq"])
+    rows = [(2, None, b"\xff"), (1, 1, payload)]
+    frame = silver(decoded_rows(rows), [], TIME + 86_400_000)
+    assert frame.schema == arrow_schema(SILVER)
+    first, second = frame.to_pylist()
     assert first == {
         "gateway_id": GATEWAY,
         "epoch": EPOCH,
@@ -100,7 +95,7 @@ def test_silver_has_all_columns_typed(spark: "SparkSession") -> None:
         "decode_error": None,
         "digest": sha256(payload).digest()[:8],
         "landing_file": "a",
-        "line": 1,
+        "line": 2,
         "batch": BATCH,
         "event_date": date(2025, 11, 20),
     }
@@ -114,7 +109,7 @@ def test_decoded_fills_the_schema_without_spark() -> None:
         {"seq": 1, "received": TIME + 5, "topic": "sensors/n1/a", "payload": reading("on")},
         {"seq": 2, "received": None, "topic": "else", "payload": b"\xff"},
     ]
-    kinds = arrow_schema(BRONZE)
+    kinds = arrow_schema((*BRONZE, COLUMN))
     batch = pa.RecordBatch.from_pylist(
         [
             {"gateway_id": GATEWAY, "epoch": EPOCH, "stream": "main", "time": TIME} | fields

@@ -1,13 +1,11 @@
 """Which time holds for a message."""
 
-from typing import TYPE_CHECKING
-
-import pytest
+import pyarrow as pa
 
 from pipeline.clock.spans import Correction
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from pipeline.clock.timing import timed
+from pipeline.tables import on_disk
+from pipeline.tables.columns import SILVER, arrow_schema
 
 DAY = 86_400_000
 NOW = 1_763_740_000_000
@@ -56,20 +54,25 @@ CASES = [
 ]  # fmt: skip
 
 
-@pytest.mark.spark
-def test_the_time_that_holds(spark: "SparkSession") -> None:
-    from pipeline.clock.timing import timed
-
-    schema = (
-        "place int, gateway_id string, epoch string, stream string, seq bigint, time bigint,"
-        " received bigint, reading_time bigint"
+def test_the_time_that_holds() -> None:
+    fields = ("gateway_id", "epoch", "stream", "seq", "time", "received", "reading_time")
+    schema = pa.schema([arrow_schema(SILVER).field(name) for name in fields])
+    rows = [dict(zip(fields, ("barn", "e", *case[:5]), strict=True)) for case in CASES]
+    found = timed(pa.Table.from_pylist(rows, schema), KNOWN, READ)
+    named = on_disk.with_ms(found).select(
+        ["event_ms", "time_source", "time_uncertainty_ms", "lateness_ms"]
     )
-    rows = [(place, "barn", "e", *case[:5]) for place, case in enumerate(CASES)]
-    found = timed(spark.createDataFrame(rows, schema), KNOWN, READ).selectExpr(
-        "place", "unix_millis(event_time) ms", "time_source", "time_uncertainty_ms", "lateness_ms",
-        "event_date = to_date(event_time) same",
-    ).orderBy("place").collect()  # fmt: skip
-    wrong = {n: tuple(row)[1:5] for n, row in enumerate(found) if tuple(row)[1:5] != CASES[n][5]}
+    told = list(zip(*(column.to_pylist() for column in named.columns), strict=True))
+    wrong = {
+        n: (row, case[5])
+        for n, (row, case) in enumerate(zip(told, CASES, strict=True))
+        if row != case[5]
+    }
     assert not wrong
-    assert len(found) == len(CASES)
-    assert all(row.same is not False for row in found)
+    assert all(
+        moment is None if day is None else moment.date() == day
+        for moment, day in zip(
+            found["event_time"].to_pylist(), found["event_date"].to_pylist(), strict=True
+        )
+    )
+    assert timed(found, KNOWN, READ) == found

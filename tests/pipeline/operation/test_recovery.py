@@ -23,8 +23,7 @@ pytestmark = pytest.mark.spark
 
 KILLS = [
     ("pipeline.batches.run_batch.write_landing", 1, True),
-    ("pipeline.batches.run_batch.write_folder", 1, True),
-    ("pipeline.batches.run_batch.write_folder", 2, True),
+    ("pipeline.batches.run_batch.write_silver", 1, True),
     ("pipeline.tables.delta.adopt", 1, True),
     ("pipeline.tables.delta.commit", 1, True),
     ("pipeline.tables.delta.commit", 2, True),

@@ -54,7 +54,7 @@ HOURS = 8
 """How long the tables of a hundred million rows may take; those of few, as long as any."""
 
 KILLS = (
-    ("pipeline.batches.run_batch.write_folder", 1),
+    ("pipeline.batches.run_batch.write_silver", 1),
     ("pipeline.ledger.make._replace", 1),
     ("pipeline.gold.make._swap", 1),
     ("pipeline.gold.make._swap", 5),
