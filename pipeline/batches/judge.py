@@ -1,6 +1,6 @@
 """Which rows of a batch silver leaves out, because another row came first under their key.
 
-Keys are compared here, in Arrow, so that only rows that are left out are told to Spark, and no row
+Keys are compared here, in Arrow, so that only rows that are left out are sent to tasks, and no row
 has to be sorted or sent from one task to another for it.
 """
 

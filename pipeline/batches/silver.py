@@ -61,7 +61,7 @@ DECODED: Columns = (*CARRIED, ("part", dict(SILVER)["part"]), *READING)
 
 _WRONG_TIME = "time is not in milliseconds from 2000 to 2099"
 AT_ONCE = 5 * GROUP_ROWS
-"""Rows that a task has in memory, and has in the order of their dates."""
+"""Rows that a task has in memory at one time, and puts in the order of their dates."""
 
 _FIELDS = {name: place for place, name in enumerate(Reading._fields)}
 
@@ -125,10 +125,9 @@ def silver(decoded: pa.Table, known: Sequence[Correction], read_ms: int) -> pa.T
     place = decoded.schema.get_field_index("decode_error")
     rows = decoded.set_column(place, "decode_error", pc.if_else(wrong, more, error))
     rows = timed(rows, known, read_ms).select(names(SILVER))
-    ends = pc.min_max(rows["event_date"])
-    return (
-        rows if ends["min"].equals(ends["max"]) else rows.take(pc.sort_indices(rows["event_date"]))
-    )
+    dates = rows["event_date"]
+    ends = pc.min_max(dates)
+    return rows if ends["min"].equals(ends["max"]) else rows.take(pc.sort_indices(dates))
 
 
 def conflicts(bronze: pa.Table, faults: pa.Table) -> pa.Table:

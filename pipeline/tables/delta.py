@@ -1,4 +1,4 @@
-"""Delta tables without a jar: Spark writes the files, deltalake keeps the log.
+"""Delta tables without a jar: Spark's tasks write the files, deltalake keeps the log.
 
 A reader sees a table as of a commit of its log, so a batch is there wholly or not at all.
 """

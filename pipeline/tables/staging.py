@@ -1,4 +1,4 @@
-"""Folders put in place whole: Spark writes beside the tables, a rename shows the result.
+"""Folders put in place whole: Spark's tasks write beside the tables, a rename shows the result.
 
 Only the process that holds the lock renames. A job that a killed run left behind can go on for
 a moment, but only in its own staging folder.

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from pipeline.tables.islands import (
     each,
+    holders,
     islands_of,
     merged,
     numbers,
@@ -46,6 +47,11 @@ def test_islands_hold_exactly_the_numbers_that_came(
     again = {row[1] for row in set(rows) & set(others)}
     assert set(overlapping(found, more)["epoch"].to_pylist()) == again
     assert table_of(listed) == found
+    for row, place in zip(others, holders(table(others), listed).tolist(), strict=True):
+        by = [
+            n for n, one in enumerate(listed) if one[:3] == row[:3] and one[3] <= row[3] <= one[4]
+        ]
+        assert by == ([place] if place >= 0 else [])
     together = islands_of(table(rows + others))
     assert merged(pa.concat_tables([found, more])) == together
     assert sorted(each(with_new(found, more))) == list(each(together))
