@@ -95,8 +95,8 @@ RETRY_SECONDS = 1.0
 """Seconds between two attempts to reserve the space again."""
 
 LOG_CHECK_SECONDS = 0.01
-"""Seconds between two checks of the log's size. With 0.1 a small disk filled up between them, and the
-log could neither grow nor be folded."""
+"""Seconds between two checks of the log's size. With 0.1 a small disk filled up between them, and
+the log could neither grow nor be folded."""
 
 LOGS_FREE = 4
 """Space is scarce if less than this many logs is free. By the next check this log may have grown,
