@@ -87,7 +87,8 @@ class Expressions:
         where = self._wheres.get((text, identity))
         if where is not None:
             return where
-        yield from import_in_pieces()
+        if COMPILER[-1] not in sys.modules:
+            yield from import_in_pieces()
         from gateway.where.compile import compile_in_pieces
 
         made = yield from compile_in_pieces(text, identity=identity)
