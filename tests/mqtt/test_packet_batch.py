@@ -64,6 +64,12 @@ def test_the_first_of_packets_of_several_sizes_stay() -> None:
     same(tested, one[:2])
 
 
+def test_the_first_batch_of_a_process_gets_its_identifiers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gateway.mqtt.publication._HIGH", b"", raising=False)
+    one = numbered([2, 2], 254)
+    assert batch(one, even=True).numbered(0, 2, 255) == b"".join(numbered([2, 2], 255))
+
+
 @pytest.mark.uncovered
 @given(SIZES, st.integers(1, 60_000), st.integers(1, 2), st.data())
 def test_a_batch_is_as_a_list_of_its_packets(

@@ -159,18 +159,17 @@ class Channels:
 
     def _set_levels(self, channel: "Channel", *, restored: bool = False) -> None:
         """Give a channel levels, for good, if it has priorities or `restored` messages of some."""
-        settings = channel.settings
-        if channel.levels is None:
+        settings, levels = channel.settings, channel.levels
+        if levels is None:
             if settings.priority is None and not restored:
                 return
             from gateway.broker.channels.levels import add_levels  # in memory where it is used
 
-            made = add_levels(channel, lambda level: self._make(settings, level, channel.figures))
-            if channel.persistent:
-                for each in made:
+            levels = add_levels(channel, lambda level: self._make(settings, level, channel.figures))
+            for each in levels.channels:
+                if channel.persistent and each is not channel:
                     self._persist(each)
-        if channel.levels is not None:
-            channel.levels.read_by(settings.priority)
+        levels.read_by(settings.priority)
 
     def in_the_way(self, settings: BrokerSettings) -> "list[Channel]":
         """Return the channels that these settings make durable or temporary: they lose messages."""

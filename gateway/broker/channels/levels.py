@@ -81,16 +81,11 @@ class Levels:
 
     def block(self, level: Level) -> bool:
         """Return whether messages of this level wait for one of a higher level."""
-        for each in self.channels:
-            if each.level is level:
-                break
-            if each.waiting.has_next:
-                return True
-        return False
+        return any(each.waiting.has_next for each in self.channels[: ORDER.index(level)])
 
 
-def add_levels(channel: "Channel", make: "Callable[[Level], Channel]") -> list["Channel"]:
-    """Give a channel the other levels, which `make` makes; return these.
+def add_levels(channel: "Channel", make: "Callable[[Level], Channel]") -> Levels:
+    """Give a channel the other levels, which `make` makes; return all.
 
     They share its consumers.
     """
@@ -104,7 +99,7 @@ def add_levels(channel: "Channel", make: "Callable[[Level], Channel]") -> list["
         each.deliveries.late = channel.deliveries.late
         each.waiting.paused = channel.waiting.paused
         each.waiting.paused_filters = channel.waiting.paused_filters
-    return made
+    return levels
 
 
 def _level(value: "Value") -> tuple[Level, int]:

@@ -247,6 +247,14 @@ def test_of_one_read_as_many_new_keys_are_accepted_as_fit() -> None:
     assert (codes, got(consumer(harness, "c"))) == ([0, 0x97, 0], "125")
 
 
+def test_of_one_read_as_many_messages_without_a_key_are_accepted_as_fit() -> None:
+    harness = durable(last_value="payload.device", maximum_messages=2)
+    publisher = harness.connect("publisher")
+    publisher.send(*(Publish("t/a", b'{"n":1}', 1, packet_id=number) for number in (1, 2, 3)))
+    codes = [each.reason_code for each in publisher.take() if isinstance(each, PubAck)]
+    assert codes == [0, 0, 0x97]
+
+
 @pytest.mark.parametrize("when_full", [WhenFull.REJECT, WhenFull.DROP_OLDEST, WhenFull.DROP_NEWEST])
 def test_a_larger_value_does_not_exceed_the_bytes(when_full: WhenFull) -> None:
     harness = durable(**TOPIC, disk_bytes=1024, when_full=when_full)

@@ -1,7 +1,10 @@
 import gc
+import sys
+from pathlib import Path
 
 import pytest
 
+from gateway.broker.subscribing import expressions as module
 from gateway.broker.subscribing.expressions import Expressions, TooManyExpressions
 from gateway.pieces import complete
 from gateway.where.language.errors import WhereError
@@ -50,3 +53,21 @@ def test_two_that_are_compiled_at_a_time_are_one() -> None:
     next(pieces)
     held = expressions.get(LONG)
     assert complete(pieces) is held
+
+
+def test_what_compiles_is_imported_in_pieces(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = ("compiled_first", "compiled_last")
+    for name in names:
+        (tmp_path / f"{name}.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(module, "COMPILER", (*names, "sys", "compiled_never"))
+    (tmp_path / "compiled_never.py").touch()
+    pieces = Expressions(10).get_in_pieces("x = 1")
+    for each in (*names, "compiled_never"):
+        assert each not in sys.modules
+        next(pieces)
+        assert each in sys.modules
+        monkeypatch.delitem(sys.modules, each)
+    assert complete(pieces).text == "x = 1"

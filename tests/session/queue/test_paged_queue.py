@@ -83,3 +83,11 @@ def test_what_stays_between_goes_when_it_has_expired() -> None:
     assert [each.publication.properties.expiry for each in queue.remove_expired(5.0)] == [1]
     assert sequences(queue) == [1, 2, 3, 0]
     assert (len(queue), queue.paged) == (7, 3)
+
+
+def test_what_is_not_on_disk_behind_a_tail_is_replaced() -> None:
+    queue = paged(4)
+    queue.append(waiting := kept(5, batch=0))
+    queue.replace(waiting, kept(6, batch=0))
+    assert (sequences(queue), queue.paged) == ([1, 2, 3, 6], 1)
+    empty_head(queue)
