@@ -1,6 +1,8 @@
 """The tables `streams` and `gaps`: what arrived beside what the ledger says."""
 
 from collections.abc import Callable, Iterable, Iterator
+from datetime import date, timedelta
+from operator import itemgetter
 from pathlib import Path
 
 import pyarrow as pa
@@ -42,30 +44,38 @@ def make(
         streams.append(_rows((_row(stream, newest) for stream in compared), STREAMS))
     changed = None if touched is None else {key[1] for key in touched}
     if changed is not None:
-        note(_dates_changed(root, pa.concat_tables(gaps), changed))
+        note(_dates_changed(root, pa.concat_tables(gaps), changed, starts))
     _replace(root / "gaps", pa.concat_tables(gaps), changed)
     _replace(root / "streams", pa.concat_tables(streams), changed)
 
 
-def _dates_changed(root: Path, new: pa.Table, epochs: set[str]) -> set[str]:
+def _dates_changed(root: Path, new: pa.Table, epochs: set[str], starts: Starts) -> set[str]:
     """Return the dates at the ends of gaps of these epochs that come, go or have another outcome.
 
-    Why a sensor was silent in such a date may be another reason now. Not so with numbers behind the
-    last row that is there, of which each report says more, and where days lie between: a silence is
-    within a day.
+    Why a sensor was silent in such a date may be another reason now. Not so where days lie between,
+    since a silence is within a day, and with numbers behind the last row of the newest start, of
+    which each report says more.
     """
     columns = [*_KEYS, "first", "last", "outcome", *_TIMES]
     old = delta.read_parts(root / "gaps", columns, "epoch", epochs)
     counted = pa.concat_tables([old, new.select(columns)]).group_by(columns)
     both = counted.aggregate([([], "count_all")])
     other = both.filter(pc.equal(both["count_all"], 1))
-    after, before = (other[name].cast(pa.date32()).to_pylist() for name in _TIMES)
-    near = [
-        pair
-        for pair in zip(after, before, strict=True)
-        if None not in pair and (pair[1] - pair[0]).days <= 1
-    ]
-    return {str(day) for pair in near for day in pair}
+    newest = _newest_starts(starts)
+    found: set[date] = set()
+    for row in other.select(["gateway", "epoch", *_TIMES]).to_pylist():
+        after, before = row["after"], row["before"]
+        if before is None and newest.get(row["gateway"], row["epoch"]) == row["epoch"]:
+            continue
+        days = {time.date() for time in (after, before) if time is not None}
+        if days and max(days) - min(days) <= timedelta(1):
+            found |= days
+    return {str(day) for day in found}
+
+
+def _newest_starts(starts: Starts) -> dict[str, str]:
+    """Return the epoch of each gateway's newest start."""
+    return {gateway: epoch for (gateway, epoch), _ in sorted(starts.items(), key=itemgetter(1))}
 
 
 def _portions(root: Path, known: pa.Table, touched: set[Key] | None) -> Iterator[pa.Array]:

@@ -46,7 +46,8 @@ def messages(
 def report(
     landing: Path, *ranges: list[object], number: int = 1, epoch: str = EPOCH, gateway: str = "barn"
 ) -> Path:
-    entry = {"epoch": epoch, "start": 1, "previous": None, "stream": "main", "ranges": ranges}
+    start = 1 if epoch == EPOCH else 2
+    entry = {"epoch": epoch, "start": start, "previous": None, "stream": "main", "ranges": ranges}
     name = f"{epoch}.{number}.jsonl"
     return put(landing / gateway, text_of([entry]), name, gateway="ledger")
 
@@ -147,6 +148,26 @@ def test_a_silence_over_a_restart_has_the_worse_cause_of_both_starts(
     report(landing, [16, 16, "lost", "a damaged database"], number=2, epoch=NEXT)
     run(tmp_path, gold=True)
     assert silences(tmp_path) == [("temperature", "rule", 24.0), ("temperature", "missing", 25.0)]
+
+
+@pytest.mark.uncovered
+def test_a_later_report_of_either_start_gives_a_silence_over_a_restart_its_cause(
+    tmp_path: Path, run: "Run"
+) -> None:
+    landing = tmp_path / "landing"
+    put_records(landing, [*messages(BEFORE)])
+    put_records(landing, [*messages(range(10, 16), epoch=NEXT, after=20)], first=10)
+    report(landing, [1, 6, "delivered", ""])
+    found = []
+    for epoch, number, ranges in (
+        (NEXT, 1, []),
+        (NEXT, 2, [[1, 9, "filtered", "0@4c1d20aa"]]),
+        (EPOCH, 2, [[7, 9, "evicted", "drop-oldest"]]),
+    ):
+        report(landing, *ranges, number=number, epoch=epoch)
+        run(tmp_path, gold=True)
+        found += [(cause, gaps(tmp_path)["temperature"]) for _, cause, _ in silences(tmp_path)]
+    assert found == [("missing", 1), ("rule", 0), ("missing", 1)]
 
 
 @pytest.mark.uncovered
