@@ -23,28 +23,32 @@ _DATED = pa.schema([("epoch", pa.string()), ("event_date", pa.date32())])
 
 
 def correct(
-    open_session: Callable[[], SparkSession], root: Path, known: pa.Table, epochs: set[Epoch]
-) -> set[str]:
-    """Give silver's rows of these epochs the time that now holds; return the dates touched.
+    open_session: Callable[[], SparkSession],
+    root: Path,
+    known: pa.Table,
+    epochs: set[Epoch],
+    note: Callable[[set[str]], None],
+) -> None:
+    """Give silver's rows of these epochs the time that now holds.
 
-    `known` are silver's islands. Files that hold such rows are replaced in one step.
+    `known` are silver's islands. Files that hold such rows are replaced in one step; `note` gets
+    the dates of such rows, old and new, before that.
     """
     touched = _of(known, epochs)
     near = [each for each in delta.files(root / "silver") if delta.may_hold(each, touched)]
     if not touched.num_rows or not near:
-        return set()
+        return
     spark = open_session()
     rows = read_files(spark, root / "silver", [root / "silver" / f["path"] for f in near], SILVER)
     staged = staging.stage(root)
     result = retimed(rows, sorted(epochs), corrections_for(root, touched))
     write_folder(result, staged / "silver")
     dates = _dates([root / "silver" / unquote(each["path"]) for each in near], epochs)
-    dates |= _dates(on_disk.parquet_files(staged / "silver"), epochs)
+    note(dates | _dates(on_disk.parquet_files(staged / "silver"), epochs))
     name = f"corrected-{staged.name.rpartition('-')[2]}"
     added = delta.adopt(staged / "silver", root / "silver", name)
     delta.commit(root / "silver", added, delta.removals(near))
     shutil.rmtree(staged)
-    return dates
 
 
 def _dates(files: Iterable[Path], epochs: set[Epoch]) -> set[str]:

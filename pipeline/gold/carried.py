@@ -20,12 +20,11 @@ Heard = Mapping[str, datetime]
 """When something of each gateway was last received."""
 
 
-def heard_from(root: Path) -> dict[str, datetime]:
-    """Return when something of each gateway was last received."""
-    rows = delta.read(root / "freshness", ["gateway_id", "node", "last_received"]).to_pylist()
+def heard_from(freshness: pa.Table) -> dict[str, datetime]:
+    """Return when something of each gateway was last received, by the rows of `freshness`."""
     return {
         row["gateway_id"]: row["last_received"]
-        for row in rows
+        for row in freshness.select(["gateway_id", "node", "last_received"]).to_pylist()
         if row["node"] is None and row["last_received"] is not None
     }
 

@@ -30,8 +30,8 @@ _DAYS = {
 }
 
 
-def update(root: Path, dates: Collection[date], reports: Mapping[str, datetime]) -> None:
-    """Take in days of gateways and nodes that were made anew, and when ledgers came.
+def updated(root: Path, dates: Collection[date], reports: Mapping[str, datetime]) -> pa.Table:
+    """Return the table with days of gateways and nodes that were made anew, and when ledgers came.
 
     The other days are read only where the newest event of one of these days is an earlier one now,
     as after a correction of its time.
@@ -47,9 +47,13 @@ def update(root: Path, dates: Collection[date], reports: Mapping[str, datetime])
         if whole:
             parts.append(_reports_of(stored, days))
             stored = stored.slice(0, 0)
-    new = _newest([stored, *parts])
-    if not new.equals(stored):
-        delta.overwrite(root / TABLE, new)
+    return _newest([stored, *parts])
+
+
+def write(root: Path, rows: pa.Table) -> None:
+    """Put rows in the place of all that the table has, unless they are the same."""
+    if not rows.equals(delta.read_all(root / TABLE)):
+        delta.overwrite(root / TABLE, rows)
 
 
 def _days(root: Path, dates: Collection[date] | None) -> tuple[pa.Table, bool]:

@@ -90,6 +90,7 @@ def make(
     declared: Declared = NOTHING,
     reports: Mapping[str, datetime] = NO_REPORTS,
     watch: Watch = unwatched,
+    note: Callable[[set[str]], None] = lambda _dates: None,
 ) -> datetime | None:
     """Make the rows of these dates anew, each table in one step; `known` is what was committed.
 
@@ -97,11 +98,12 @@ def make(
     last done; returns when it was done now. With `assets` days by local time are made, too, and
     tables of one's own by `queries` (gold.queries). `declared` says what is expected of readings,
     and the kinds of quantities. `reports` says when a ledger of each gateway came. `watch` gets how
-    many dates have their readings.
+    many dates have their readings. `note` gets the dates to make, before what is in the tables no
+    longer shows that they are: a run that is killed leaves them to the next one.
     """
     touched = {date.fromisoformat(day) for day in dates if day}
     if not touched:
-        freshness.update(root, (), reports)
+        freshness.write(root, freshness.updated(root, (), reports))
         return made
     now = now or datetime.now(UTC)
     spark = open_session()
@@ -110,10 +112,10 @@ def make(
     later = expected.around(touched, 1, expected.lookback(declared.expectation))
     wanted = sorted(touched | (later.intersection(_dates(root)) if later else later))
     _make_unexpected(silver, wanted)
-    before = carried.heard_from(root)
+    before = carried.heard_from(delta.read_all(root / freshness.TABLE))
     _make_days(silver, wanted, _quarantined(wanted, known))
-    freshness.update(root, wanted, reports)
-    heard = carried.heard_from(root)
+    fresh = freshness.updated(root, wanted, reports)
+    heard = carried.heard_from(fresh)
     last = carried.horizon(heard, now)
     days = carried.reached(wanted, before, heard, made, last)
     further = 1
@@ -122,6 +124,7 @@ def make(
     while days:
         every |= expected.around(days, -1, 1) if assets is not None else days
         ends = {end for _, end in carried.runs(days) if end < last}
+        note({str(day) for day in days.union(end + carried.DAY for end in ends)})
         changed: set[date] = set()
         for portion in silver.portions(sorted(days)):
             watch("gold", done, max(len(every), done + len(portion)))
@@ -131,6 +134,7 @@ def make(
                 _make_local(silver, portion, heard, now, assets)
         days = carried.following(changed, further, last)
         further *= 2
+    freshness.write(root, fresh)
     for table, query in (queries or {}).items():
         make_own(spark, root, table, query, every)
     watch("gold", done, done)

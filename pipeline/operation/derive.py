@@ -33,22 +33,21 @@ def derive(
     from pipeline.ledger import boards
     from pipeline.ledger import make as ledger_tables
 
+    def note(dates: set[str]) -> None:
+        """Remember dates whose gold is to be made, in case that this run is killed."""
+        if not dates.issubset(state.corrected):
+            state.corrected = tuple(sorted(dates.union(state.corrected)))
+            note_derived(settings.checkpoints, state)
+
     if state.compared < state.last or not state.compared:
         how.watch("ledger", 0, 1)
         commits = since(state, state.compared)
-        corrected = _corrected(settings, state, session, commits)
+        _correct(settings, state, session, commits, note)
         touched = _streams(commits)
-
-        def note(dates: set[str]) -> None:
-            if not dates.issubset(state.corrected):
-                state.corrected = tuple(sorted(dates.union(corrected, state.corrected)))
-                note_derived(settings.checkpoints, state)
-
         ledger_tables.make(settings.tables, state.islands, touched, note)
         gateways = None if touched is None else {key[0] for key in touched}
         boards.make(settings.tables, state.islands, gateways)
         state.compared = state.last
-        state.corrected = tuple(sorted(corrected.union(state.corrected)))
         note_derived(settings.checkpoints, state)
         how.watch("ledger", 1, 1)
     if how.gold:
@@ -57,8 +56,7 @@ def derive(
         dates = _dates(settings, state)
         if outdated:
             dates = gold_tables.all_dates(settings.tables, state)
-            state.corrected = tuple(sorted(dates))  # for the next run, if this one is killed
-            note_derived(settings.checkpoints, state)
+            note(dates)
         assets.update(settings.tables, how.assets)
         expected.note(settings.tables, how.declared)
         state.made = gold_tables.make(
@@ -72,6 +70,7 @@ def derive(
             declared=how.declared,
             reports=_reports(state),
             watch=how.watch,
+            note=note,
         )
         state.golden, state.corrected = state.last, ()
         note_derived(settings.checkpoints, state)
@@ -115,12 +114,13 @@ def _reports(state: State) -> dict[str, datetime]:
     return {gateway: datetime.fromtimestamp(ns / 1e9, UTC) for gateway, ns in newest.items()}
 
 
-def _corrected(
+def _correct(
     settings: Settings,
     state: State,
     session: "Callable[[], SparkSession]",
     commits: list[Commit] | None,
-) -> set[str]:
+    note: Callable[[set[str]], None],
+) -> None:
     """Correct rows that came in an earlier batch than the clock records of their epochs."""
     from pipeline.clock.correct import correct
 
@@ -128,9 +128,8 @@ def _corrected(
         epochs = {(row["gateway_id"], row["epoch"]) for row in _clocks(settings)}
     else:
         epochs = late_clocks(commits, state.islands)
-    if not epochs or not state.rows("silver"):
-        return set()
-    return correct(session, settings.tables, state.islands, epochs)
+    if epochs and state.rows("silver"):
+        correct(session, settings.tables, state.islands, epochs, note)
 
 
 def late_clocks(commits: list[Commit], known: pa.Table) -> set[Epoch]:

@@ -53,7 +53,7 @@ def test_some_days_bring_it_up(tmp_path: Path, case: str, monkeypatch: pytest.Mo
     make.create(tmp_path)
     put(tmp_path, BEFORE)
     report = FIRST + timedelta(5)
-    freshness.update(tmp_path, {date(2025, 11, 21)}, {"barn": report})
+    freshness.write(tmp_path, freshness.updated(tmp_path, {date(2025, 11, 21)}, {"barn": report}))
     put(tmp_path, after)
     read: list[Path] = []
     every = delta.read
@@ -63,7 +63,8 @@ def test_some_days_bring_it_up(tmp_path: Path, case: str, monkeypatch: pytest.Mo
         return every(root, columns)
 
     monkeypatch.setattr(delta, "read", noted)
-    freshness.update(tmp_path, {FIRST.date() + timedelta(day) for day in touched}, {})
+    days = {FIRST.date() + timedelta(day) for day in touched}
+    freshness.write(tmp_path, freshness.updated(tmp_path, days, {}))
     assert bool(read) == whole
     wanted: dict[tuple[str, str | None], tuple[int, int]] = {}
     for (gateway, node, day), hour in after.items():
@@ -73,7 +74,7 @@ def test_some_days_bring_it_up(tmp_path: Path, case: str, monkeypatch: pytest.Mo
     reports = delta.read_all(tmp_path / freshness.TABLE).to_pylist()
     assert [row["gateway_id"] for row in reports if row["last_report"] == report] == ["barn"]
     version = len(list((tmp_path / freshness.TABLE / "_delta_log").iterdir()))
-    freshness.update(tmp_path, (), {"mill": report})
+    freshness.write(tmp_path, freshness.updated(tmp_path, (), {"mill": report}))
     assert newest(tmp_path) == wanted
-    freshness.update(tmp_path, (), {"mill": report - timedelta(1)})
+    freshness.write(tmp_path, freshness.updated(tmp_path, (), {"mill": report - timedelta(1)}))
     assert len(list((tmp_path / freshness.TABLE / "_delta_log").iterdir())) == version + 1
