@@ -1,6 +1,7 @@
 """The table of figures in docs/operate/sys-topics.md."""
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 from gateway.bridges.kind import BridgeKind
@@ -8,19 +9,28 @@ from gateway.config.bridges import bridge_kinds, load_kind
 from gateway.telemetry.bridge_metrics import kind_figures
 
 PAGE = Path(__file__).parents[3] / "docs/operate/sys-topics.md"
+OWN = "tidegate/"
 
 
 def documented() -> set[str]:
-    """Return the names below $SYS/broker/ in the first column of docs/operate/sys-topics.md."""
+    """Return the names below $SYS/broker/ in the first column of docs/operate/sys-topics.md.
+
+    Those of the section "Uplinks" each of several uplinks has, too.
+    """
     text = PAGE.read_text(encoding="utf-8")
-    known, _, own = text.partition("Our own, below `$SYS/broker/tidegate/`:")
+    known, _, own = text.partition(f"All further names are below `$SYS/broker/{OWN}`.")
+    uplinks = own.partition("\n## Uplinks\n")[2].partition("\n## ")[0]
     return {
-        prefix + name
-        for part, prefix in ((known, ""), (own, "tidegate/"))
-        for row in part.splitlines()
-        if row.startswith("| `")
-        for name in re.findall(r"`([^`]+)`", row.split("|")[1])
+        *_names(known),
+        *(OWN + name for name in _names(own)),
+        *(OWN + name.replace("uplink/", "uplink/<uplink>/", 1) for name in _names(uplinks)),
     }
+
+
+def _names(text: str) -> Iterator[str]:
+    for row in text.splitlines():
+        if row.startswith("| `"):
+            yield from re.findall(r"`([^`]+)`", row.split("|")[1])
 
 
 def declared() -> set[str]:
