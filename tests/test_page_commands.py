@@ -128,6 +128,7 @@ class Sandbox:
         for name in ("root", "mnt"):
             (folder / name).mkdir()
         (folder / "mosquitto").symlink_to(folder)
+        (folder / "firmware").symlink_to(ROOT / "firmware")
         (folder / "bin").mkdir()
         (folder / "bin/tidegate").symlink_to(COMMAND)
         (folder / "bin/tidegate-pipeline").symlink_to(COMMAND.with_name("tidegate-pipeline"))
@@ -235,7 +236,7 @@ class Sandbox:
         if "mosquitto_sub " in command:
             self._subscribers[output] = 0
             until(lambda: "Subscribed (" in output.read_text(), command, output.read_text)
-        else:
+        elif command.startswith("mosquitto "):
             until(lambda: listens(self._fleet), command, output.read_text)
 
     def _end_job(self) -> None:

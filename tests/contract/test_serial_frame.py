@@ -42,8 +42,8 @@ def example(name: str) -> bytes:
 
 def table(title: str) -> dict[int, str]:
     """Return what the page's section `title` gives each number."""
-    section = PAGE.split(f"### {title}\n")[1].split("\n#")[0]
-    return {int(number): name for number, name in re.findall(r"\| (\d+) \| `([^`]+)` ", section)}
+    section = PAGE.split(f"### {title}\n")[1].split("```")[1]
+    return {int(number): name for number, name in re.findall(r" (\d+) (\S+)", section)}
 
 
 def node_frame() -> bytes:
