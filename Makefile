@@ -141,7 +141,7 @@ crashtest: $(DEVELOP) ## kill gateways CRASH_ROUNDS times, by signal and at thei
 	TIDEGATE_PAGE_STRIDE=1 TIDEGATE_SCHEMA_STRIDE=7 TIDEGATE_LIVES=5000 TIDEGATE_JUDGE=2000 $(BIN)/pytest -n $(WORKERS) tests/judge \
 		tests/storage/engine/test_any_damage.py tests/storage/sessions/test_session_journal_model.py tests/salvage --timeout 7200
 
-hostile: $(DEVELOP) ## attack gateways as large as tests/hostile says; writes docs/understand/robustness.md
+hostile: $(DEVELOP) ## attack gateways as large as tests/hostile says; writes bench/attacks.md
 	@tools/setup.sh system
 	TIDEGATE_HOSTILE=1 TIDEGATE_HOSTILE_WRITE=yes $(BIN)/pytest tests/hostile --timeout 1800
 

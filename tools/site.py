@@ -18,6 +18,7 @@ OUTSIDE = (
     "CONTRIBUTING.md",
     "SECURITY.md",
     "bench/README.md",
+    "bench/attacks.md",
     "firmware/README.md",
     "systemd/README.md",
 )

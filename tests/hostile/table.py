@@ -1,4 +1,4 @@
-"""Notes what was seen of attacks, as rows of the table of docs/understand/robustness.md."""
+"""Notes what was seen of attacks, as rows of the table of bench/attacks.md."""
 
 import os
 import re
@@ -7,7 +7,7 @@ from pathlib import Path
 from gateway import compiled
 from tests.hostile.beside import Seen
 
-PAGE = Path(__file__).parents[2] / "docs/understand/robustness.md"
+PAGE = Path(__file__).parents[2] / "bench/attacks.md"
 
 PACKAGE = Path(compiled.FOLDER)
 

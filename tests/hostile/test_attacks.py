@@ -1,7 +1,7 @@
 """A client that behaves is served while others attack, and memory stays within its limit.
 
 Each attack is small here; `make hostile` makes them as large as their texts say, and writes what
-was seen into docs/understand/robustness.md.
+was seen into bench/attacks.md.
 """
 
 import os
@@ -109,7 +109,7 @@ def _descriptors() -> None:
 def test_a_client_that_behaves_is_served_all_the_while(
     gateway: GatewayProcess, scene: Scene, attack: Attack
 ) -> None:
-    gateway.start(anew=SCALE >= 1)  # what docs/understand/robustness.md says of its memory is exact
+    gateway.start(anew=SCALE >= 1)  # bench/attacks.md has its exact memory
     try:
         with bystander(gateway) as seen:
             attack(scene)
