@@ -331,6 +331,12 @@ def test_what_fits(shown: str, printed: str, fits: bool) -> None:
     assert bool(re.fullmatch(pattern(shown), printed)) is fits
 
 
+def needs(page: Path) -> list[pytest.MarkDecorator]:
+    """Return the marks of what the commands of a page need beside Mosquitto."""
+    curl = any(step.command.startswith("curl ") for step in console(page))
+    return [pytest.mark.spark] * (page.stem == "pipeline") + [pytest.mark.curl] * curl
+
+
 def console(page: Path) -> list[Step]:
     blocks = BLOCK.findall(page.read_text(encoding="utf-8"))
     return [step for language, _, text in blocks if language == "console" for step in steps(text)]
@@ -341,11 +347,7 @@ def console(page: Path) -> list[Step]:
 @pytest.mark.mosquitto
 @pytest.mark.parametrize(
     "page",
-    [
-        pytest.param(page, marks=pytest.mark.spark if page.stem == "pipeline" else ())
-        for page in PAGES
-        if console(page)
-    ],
+    [pytest.param(page, marks=needs(page)) for page in PAGES if console(page)],
     ids=lambda page: page.stem,
 )
 def test_a_page_shows_what_is_printed(page: Path, tmp_path: Path) -> None:

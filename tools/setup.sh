@@ -77,6 +77,7 @@ system() {
     fi
     command -v mosquitto >/dev/null || [ -x /usr/sbin/mosquitto ] || apt_install mosquitto
     command -v mosquitto_sub >/dev/null || apt_install mosquitto-clients
+    command -v curl >/dev/null || apt_install curl
     if ! command -v java >/dev/null; then
         apt_install openjdk-17-jre-headless 2>/dev/null
         command -v java >/dev/null || apt_install openjdk-21-jre-headless

@@ -105,6 +105,7 @@ REQUIREMENTS = {
         programs("mosquitto_pub", "mosquitto_sub"),
         "sudo apt-get install mosquitto-clients",
     ),
+    "curl": Requirement("curl", programs("curl"), "sudo apt-get install curl"),
     "spark": Requirement(
         "a Java runtime", programs("java"), "sudo apt-get install default-jre-headless"
     ),
