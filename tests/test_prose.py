@@ -38,6 +38,17 @@ def help_texts(parser: argparse.ArgumentParser) -> Iterator[str]:
                 yield from help_texts(command)
 
 
+def without_help(parser: argparse.ArgumentParser) -> Iterator[str]:
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            explained = {each.dest for each in action._choices_actions if each.help}
+            for name, command in action.choices.items():
+                yield from [] if name in explained else [f"{parser.prog} {name}"]
+                yield from without_help(command)
+        elif not action.help:
+            yield f"{parser.prog}: {action.option_strings or action.metavar or action.dest}"
+
+
 def printed(source: Path) -> Iterator[str]:
     """Yield the text of each error and log line of a module, with ` for what is filled in."""
     for call in ast.walk(ast.parse(source.read_text(encoding="utf-8"))):
@@ -64,11 +75,19 @@ def test_pages(page: Path) -> None:
     assert [*page_faults(page.read_text(encoding="utf-8"))] == []
 
 
-@table("parser", [parser_of_all(), pipeline()], ids=("tidegate", "tidegate-pipeline"))
+PARSERS = table("parser", [parser_of_all(), pipeline()], ids=("tidegate", "tidegate-pipeline"))
+
+
+@PARSERS
 def test_help(parser: argparse.ArgumentParser) -> None:
     texts = [*help_texts(parser)]
     assert len(texts) > 40
     assert [fault for text in texts for fault in text_faults(text)] == []
+
+
+@PARSERS
+def test_each_command_and_argument_has_help(parser: argparse.ArgumentParser) -> None:
+    assert [*without_help(parser)] == []
 
 
 @table("program", ["gateway", "pipeline", "tui"])

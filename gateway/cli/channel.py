@@ -42,7 +42,11 @@ Channels = dict[str, "Figures"]
 def add_channel(commands: "Commands") -> None:
     """Add the command `channel`."""
     channel = commands.add_parser("channel", help="list, create, pause, resume or empty channels")
-    channel.add_argument("action", choices=("list", "stats", "create", *QUERIES, *COMMANDS))
+    channel.add_argument(
+        "action",
+        choices=("list", "stats", "create", *QUERIES, *COMMANDS),
+        help="what to do with the channel",
+    )
     channel.add_argument("name", nargs="?", help="name of the channel; list needs none")
     channel.add_argument(
         "--filter",

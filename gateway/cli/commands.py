@@ -118,7 +118,7 @@ def _add_run(commands: "Commands") -> None:
 def _add_check(commands: "Commands") -> None:
     check = commands.add_parser("check", help="check a configuration file")
     what = check.add_mutually_exclusive_group(required=True)
-    what.add_argument("file", type=Path, metavar="FILE", nargs="?")
+    what.add_argument("file", type=Path, metavar="FILE", nargs="?", help="configuration file")
     what.add_argument(
         "--schema", action="store_true", help="print the JSON Schema of the file, for editors"
     )
@@ -158,7 +158,13 @@ def _add_tui(commands: "Commands") -> None:
 
 def _add_subscribe(commands: "Commands") -> None:
     subscribe = commands.add_parser("subscribe", help="print messages as they arrive")
-    subscribe.add_argument("topic_filter", metavar="FILTER", nargs="?", default="sensors/#")
+    subscribe.add_argument(
+        "topic_filter",
+        metavar="FILTER",
+        nargs="?",
+        default="sensors/#",
+        help="topic filter (sensors/#)",
+    )
     _add_broker_options(subscribe)
     subscribe.add_argument(
         "--where", metavar="EXPR", help="print only messages for which the expression is TRUE"
@@ -174,7 +180,7 @@ def _add_subscribe(commands: "Commands") -> None:
 def _add_uplink(commands: "Commands") -> None:
     uplink = commands.add_parser("uplink", help="show, pause and resume the links to the fleet")
     actions = ("status", "pause", "resume", "retained", "rejected", "confirm")
-    uplink.add_argument("action", choices=actions)
+    uplink.add_argument("action", choices=actions, help="what to do with the links")
     uplink.add_argument(
         "words",
         metavar="NAME",
@@ -192,7 +198,7 @@ def _add_uplink(commands: "Commands") -> None:
 
 def _add_node(commands: "Commands") -> None:
     node = commands.add_parser("node", help="remove a node from a running gateway")
-    node.add_argument("action", choices=("forget",))
+    node.add_argument("action", choices=("forget",), help="what to do with the node")
     node.add_argument("name", metavar="NODE", help="name of a removed or renamed node")
     _add_broker_options(node)
     node.set_defaults(command=_node)

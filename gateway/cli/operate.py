@@ -81,7 +81,9 @@ def add_operate(commands: "Commands") -> None:
     queue = commands.add_parser("queue", help="list the queues and how much waits in each")
     verbs = queue.add_subparsers(required=True, metavar="list")
     found = verbs.add_parser("list", help="uplinks, channels, delayed messages, sessions")
-    found.add_argument("--kind", choices=("all", *QUEUES), default="all")
+    found.add_argument(
+        "--kind", choices=("all", *QUEUES), default="all", help="kind of queue (all)"
+    )
     _finish_list(found, _queue_list)
     _add_rule(commands)
     _add_topic(commands)
@@ -97,7 +99,9 @@ def add_operate(commands: "Commands") -> None:
     events.add_argument(
         "--since", metavar="WHEN", help="start: 15m, 2h or 3d ago, or '2026-11-28 07:00'"
     )
-    events.add_argument("--kind", choices=("all", *KINDS), default="all")
+    events.add_argument(
+        "--kind", choices=("all", *KINDS), default="all", help="kind of event (all)"
+    )
     events.add_argument("--follow", action="store_true", help="continue with new events")
     _finish_list(events, _events)
 
@@ -113,13 +117,18 @@ def _add_client(commands: "Commands") -> None:
         "--match", metavar="PATTERN", help="client identifier; * stands for any characters"
     )
     found.add_argument("--user", metavar="NAME", help="user name; '' for clients without one")
-    found.add_argument("--state", choices=("all", "connected", "away"), default="all")
+    found.add_argument(
+        "--state",
+        choices=("all", "connected", "away"),
+        default="all",
+        help="only connected clients, or only disconnected sessions",
+    )
     _finish_list(found, _client_list)
     show = verbs.add_parser("show", help="show one client with its subscriptions and losses")
-    show.add_argument("id", metavar="ID")
+    show.add_argument("id", metavar="ID", help="client identifier")
     _finish(show, _client_show)
     kick = verbs.add_parser("kick", help="disconnect a client")
-    kick.add_argument("id", metavar="ID")
+    kick.add_argument("id", metavar="ID", help="client identifier")
     kick.add_argument(
         "--reason", metavar="TEXT", help="reason for the client, the log and the events"
     )
@@ -159,7 +168,7 @@ def _add_topic(commands: "Commands") -> None:
     )
     _finish_list(found, _topic_list)
     show = verbs.add_parser("show", help="show the last value and the receivers of one topic")
-    show.add_argument("topic", metavar="TOPIC")
+    show.add_argument("topic", metavar="TOPIC", help="topic name")
     _finish(show, _topic_show)
 
 

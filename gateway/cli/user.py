@@ -27,7 +27,7 @@ def add_user(commands: "Commands") -> None:
         ("passwd", "change a user's password"),
     ):
         action = actions.add_parser(name, help=words)
-        action.add_argument("user", metavar="USER", type=_name)
+        action.add_argument("user", metavar="USER", type=_name, help="user name")
         _add_file(action)
         action.set_defaults(command=_set_password, new=name == "add")
     listing = actions.add_parser("list", help="list the users of a password file")
@@ -37,7 +37,7 @@ def add_user(commands: "Commands") -> None:
         "check", help="show whether a user may read and write a topic, and why"
     )
     check.add_argument("user", metavar="USER", help="user name; '' for clients without one")
-    check.add_argument("topic", metavar="TOPIC")
+    check.add_argument("topic", metavar="TOPIC", help="topic to read or write")
     check.add_argument(
         "--client-id", default="", metavar="ID", help="client identifier, for rules with %%c"
     )

@@ -19,7 +19,12 @@ def add_import(commands: Any) -> None:
         "database", type=Path, metavar="FILE", help="the gateway's tidegate.db, or a copy"
     )
     command.add_argument("--gateway", required=True, metavar="ID", help="id of the gateway")
-    command.add_argument("--table", default="outbox", metavar="outbox|rejected|history")
+    command.add_argument(
+        "--table",
+        default="outbox",
+        metavar="outbox|rejected|history",
+        help="table of the database (outbox)",
+    )
     add_landing(command)
     command.set_defaults(run=run_import)
 

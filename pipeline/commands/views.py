@@ -11,7 +11,7 @@ from pipeline.operation.preflight import check_python
 def add_views(commands: Any) -> None:
     """Add the command to the parser's sub-commands."""
     command = commands.add_parser("views", help="write a DuckDB file with a view of each table")
-    command.add_argument("file", type=Path, metavar="FILE.duckdb")
+    command.add_argument("file", type=Path, metavar="FILE.duckdb", help="file to write")
     add_tables(command)
     command.set_defaults(run=run_views)
 

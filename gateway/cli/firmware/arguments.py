@@ -37,7 +37,14 @@ def _add_new(actions: "Commands") -> None:
     new.add_argument("--board", required=True, help=BOARD_WORDS)
     new.add_argument("--sensor", required=True, action="append", help=SENSOR_WORDS)
     new.add_argument("--name", default="node1", help="name of the node (node1)")
-    new.add_argument("file", metavar="FILE", nargs="?", type=Path, default=SETTINGS)
+    new.add_argument(
+        "file",
+        metavar="FILE",
+        nargs="?",
+        type=Path,
+        default=SETTINGS,
+        help="settings file to write (node.toml)",
+    )
     new.set_defaults(command=_new)
 
 
@@ -85,7 +92,7 @@ def _add_monitor(actions: "Commands") -> None:
 def _add_update(actions: "Commands") -> None:
     update = actions.add_parser("update", help="install this version on boards that have a node")
     which = update.add_mutually_exclusive_group(required=True)
-    which.add_argument("ports", metavar="PORT", nargs="*", default=[])
+    which.add_argument("ports", metavar="PORT", nargs="*", default=[], help="ports of the boards")
     which.add_argument(
         "--all",
         action="store_true",

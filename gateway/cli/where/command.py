@@ -21,13 +21,13 @@ def add_where(commands: "Commands") -> None:
     where = commands.add_parser("where", help="check, explain and test $where expressions")
     actions = where.add_subparsers(required=True, metavar="ACTION")
     check = actions.add_parser("check", help="check an expression")
-    check.add_argument("expression", metavar="EXPR", type=_expression)
+    _add_expression(check)
     check.add_argument(
         "--rule", action="store_true", help="allow functions of uplink rules that remember"
     )
     check.set_defaults(command=_check)
     explain = actions.add_parser("explain", help="show the value of each part for a message")
-    explain.add_argument("expression", metavar="EXPR", type=_expression)
+    _add_expression(explain)
     explain.add_argument(
         "--message",
         type=Path,
@@ -37,7 +37,7 @@ def add_where(commands: "Commands") -> None:
     )
     explain.set_defaults(command=_explain)
     test = actions.add_parser("test", help="run an expression on the messages of the history")
-    test.add_argument("expression", metavar="EXPR", type=_expression)
+    _add_expression(test)
     test.add_argument("--topic", default="#", metavar="FILTER", help="topic filter (#)")
     test.add_argument(
         "--last", type=_duration, default="1h", metavar="TIME", help="length of time: 90s, 2h, 7d"
@@ -45,11 +45,17 @@ def add_where(commands: "Commands") -> None:
     _add_data(test)
     test.set_defaults(command=_test)
     vectors = actions.add_parser("vectors", help="run a file of test vectors")
-    vectors.add_argument("file", type=Path, metavar="FILE")
+    vectors.add_argument("file", type=Path, metavar="FILE", help="test vectors, a JSON object a line")
     vectors.set_defaults(command=_vectors)
     why = commands.add_parser("why", help="explain why a message did or did not arrive")
     which = why.add_mutually_exclusive_group(required=True)
-    which.add_argument("number", metavar="EPOCH.STREAM.NUMBER", type=_number, nargs="?")
+    which.add_argument(
+        "number",
+        metavar="EPOCH.STREAM.NUMBER",
+        type=_number,
+        nargs="?",
+        help="seq of the message",
+    )
     which.add_argument(
         "--message",
         type=Path,
@@ -59,6 +65,15 @@ def add_where(commands: "Commands") -> None:
     which.add_argument("--topic", metavar="TOPIC", help="explain the last message of this topic")
     _add_data(why)
     why.set_defaults(command=_why)
+
+
+def _add_expression(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "expression",
+        metavar="EXPR",
+        type=_expression,
+        help="condition, such as 'payload.value > 30'",
+    )
 
 
 def _add_data(parser: argparse.ArgumentParser) -> None:
