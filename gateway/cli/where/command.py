@@ -45,7 +45,9 @@ def add_where(commands: "Commands") -> None:
     _add_data(test)
     test.set_defaults(command=_test)
     vectors = actions.add_parser("vectors", help="run a file of test vectors")
-    vectors.add_argument("file", type=Path, metavar="FILE", help="test vectors, a JSON object a line")
+    vectors.add_argument(
+        "file", type=Path, metavar="FILE", help="test vectors, a JSON object a line"
+    )
     vectors.set_defaults(command=_vectors)
     why = commands.add_parser("why", help="explain why a message did or did not arrive")
     which = why.add_mutually_exclusive_group(required=True)
