@@ -1,4 +1,4 @@
-"""Writes the tables of docs/use/configuration.md and the JSON Schema from the declarations."""
+"""Writes the keys of docs/use/configuration.md and the JSON Schema from the declarations."""
 
 from pathlib import Path
 

@@ -26,16 +26,16 @@ class GpioSettings(BridgeSettings):
     """One pin."""
 
     pin: str = key(text, 'the pin as gpiozero names it: `"GPIO17"`, `"BOARD11"`')
-    quantity: str = key(quantity, "quantity of the readings, such as `motion`, `power_on`")
+    quantity: str = key(quantity, "what it measures, such as `motion`, `power_on`")
     instance: str | None = key(
         instance, "distinguishes it from others of its quantity at the node", None
     )
     node: str = key(bridge_name, "node of the readings", "host")
-    output: bool = key(boolean, "whether messages switch the pin", default=False)
-    pull: str = key(one_of("up", "down"), "the resistor of an input; `up` also inverts it", "down")
-    debounce: float = key(duration(0, 10), "seconds in which further changes are ignored", 0.05)
+    output: bool = key(boolean, "messages switch the pin", default=False)
+    pull: str = key(one_of("up", "down"), "resistor of an input; `up` also inverts it", "down")
+    debounce: float = key(duration(0, 10), "time in which further changes are ignored", 0.05)
     refresh: float = key(
-        duration(0.1, 86_400), "seconds after which the state is published again", 60.0
+        duration(0.1, 86_400), "time after which the state is published again", 60.0
     )
 
 

@@ -37,8 +37,8 @@ def instance(value: object) -> str:
 
 
 LISTED = (
-    "your own nodes, such as `Acurite-*`, where a preset's program receives everybody's devices; "
-    "Home Assistant replaces and removes the others first"
+    "your own nodes, such as `Acurite-*`, where the program receives everybody's devices; Home "
+    "Assistant replaces and removes the others first"
 )
 """The meaning of the key `listed`."""
 
@@ -47,19 +47,17 @@ LISTED = (
 class BridgeSettings:
     """The keys that every kind of bridge has."""
 
-    name: str | None = key(bridge_name, "the bridge's name in figures, alarms and the log", None)
-    retain: bool = key(
-        boolean, "whether readings are retained, for dashboards that start later", default=False
-    )
+    name: str | None = key(bridge_name, "name in figures, alarms and the log", None)
+    retain: bool = key(boolean, "retain readings, for dashboards that start later", default=False)
     silence: float = key(
         number(0, 1_000_000),
-        "times its usual interval that the bridge may be silent before it is restarted and the "
-        "alarm is raised; 0: without limit",
+        "times its usual interval that the bridge may be silent before it is restarted and "
+        "the alarm is raised; 0: no limit",
         10.0,
     )
     map: ReadingMap = key(
         reading_map,
-        "[meanings of names of values](#names-of-values), beside the known ones",
+        "[meanings of names](#names-of-values), beside the known ones",
         NO_MAP,
         shown="-",
     )

@@ -19,7 +19,7 @@ class ThermalSettings(BridgeSettings):
 
     folder: str = key(text, "folder of the kernel's thermal zones", "/sys/class/thermal")
     node: str = key(text, "node of the readings", "host")
-    interval: float = key(duration(0.1, 3600), "seconds between two readings", 10.0)
+    interval: float = key(duration(0.1, 3600), "time between two readings", 10.0)
 
 
 class ThermalBridge:

@@ -15,6 +15,7 @@ from gateway.cli.local_broker import LocalBroker
 from gateway.cli.operate import table
 from gateway.cli.subscribe import harmless
 from gateway.config.bridges import GROUP, bridge_kinds, load_kind
+from gateway.config.reference import key_lines
 from gateway.errors import TidegateError
 from gateway.extras import how_to_install
 from gateway.settings.declaration import keys_of
@@ -189,12 +190,17 @@ def _row(series: Entry) -> tuple[str, str, str, str]:
 
 def describe(kind: BridgeKind) -> str:
     """Return the keys and figures of a kind."""
+    return describe_keys(kind) + "".join(f"{line}\n" for line in _figures(kind))
+
+
+def describe_keys(kind: BridgeKind) -> str:
+    """Return the keys of a kind."""
     return "\n".join(_lines(kind)) + "\n"
 
 
 def describe_common() -> str:
     """Return the keys that every kind has."""
-    return "\n".join(_keys(BridgeSettings, set())) + "\n"
+    return "\n".join(key_lines(BridgeSettings)) + "\n"
 
 
 def _lines(kind: BridgeKind) -> Iterator[str]:
@@ -202,16 +208,17 @@ def _lines(kind: BridgeKind) -> Iterator[str]:
     if kind.extra:
         yield f"It needs the extra `{kind.extra}`."
     yield ""
-    yield from _keys(kind.settings, {each.name for each in keys_of(BridgeSettings)})
+    yield from key_lines(kind.settings, frozenset(each.name for each in keys_of(BridgeSettings)))
     yield from _tables(kind.settings, kind.name)
+
+
+def _figures(kind: BridgeKind) -> Iterator[str]:
     if kind.counters or kind.gauges:
-        yield ""
-        yield f"| below `$SYS/broker/tidegate/{kind.name}/` | meaning |"
-        yield "| --- | --- |"
+        yield f"\nFigures below `$SYS/broker/tidegate/{kind.name}/`:\n"
         for name, meaning in kind.counters.items():
-            yield f"| `{name}` | {meaning} |"
+            yield f"- `{name}`: {meaning}"
         for name, meaning in kind.gauges.items():
-            yield f"| `<bridge>/{name}` | {meaning} |"
+            yield f"- `<bridge>/{name}`: {meaning}"
 
 
 def _tables(settings: type, place: str) -> Iterator[str]:
@@ -221,17 +228,9 @@ def _tables(settings: type, place: str) -> Iterator[str]:
             name = f"{place}.{each.name}"
             least = "1 to" if each.needed else "up to"
             yield f"\n`[[{name}]]`, {least} {each.many:,}: {_summary(each.table)}\n"
-            yield from _keys(each.table, set())
+            yield from key_lines(each.table)
             yield from _tables(each.table, name)
 
 
 def _summary(settings: type) -> str:
     return (settings.__doc__ or "").partition("\n")[0]
-
-
-def _keys(settings: type, without: set[str]) -> Iterator[str]:
-    yield "| key | default | meaning |"
-    yield "| --- | --- | --- |"
-    for each in keys_of(settings):
-        if each.table is None and each.name not in without:
-            yield f"| `{each.name}` | {each.default_shown} | {each.meaning} |"

@@ -58,11 +58,11 @@ def command_docs(words: list[str]) -> int:
 def find(sections: list[Section], words: list[str]) -> list[Section]:
     """Return the sections that have all words, best first.
 
-    Those with a word in page or heading come first, then those with a row of a table for it.
+    Those with a word in page or heading come first, then those that define it in a row or item.
     """
     patterns = [re.compile(rf"(?<!\w){re.escape(word)}", re.IGNORECASE) for word in words]
     rows = [
-        re.compile(rf"^\| `?{re.escape(word)}\b", re.IGNORECASE | re.MULTILINE) for word in words
+        re.compile(rf"^[|-] `?{re.escape(word)}\b", re.IGNORECASE | re.MULTILINE) for word in words
     ]
 
     def rank(section: Section) -> tuple[int, int, float]:

@@ -56,10 +56,9 @@ class GatewaySettings:
 
     id: str | None = key(
         gateway_id,
-        "the gateway's name at the fleet; begins with a letter or digit",
+        "name at the fleet; begins with a letter or digit",
         None,
-        shown="the host's name up to its first dot, "
-        "[made unique](#the-gateways-name) if it is common",
+        shown="the host's name, [made unique](#the-gateways-name) if it is common",
     )
 
 

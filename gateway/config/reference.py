@@ -1,14 +1,21 @@
-"""The tables of docs/use/configuration.md, made from the declarations."""
+"""The lists of keys in the documentation, made from the declarations."""
 
+import re
 from collections.abc import Iterator
 from itertools import groupby
 from operator import attrgetter
 
 from gateway.config.configuration import Configuration
-from gateway.settings.declaration import keys_of
+from gateway.settings.declaration import Key, keys_of
 
 BEGIN = "<!-- Made by `make reference` from gateway/settings: change it there. -->"
 END = "<!-- End of what is made. -->"
+
+_RANGE = re.compile(r"(?<!\S)(\d[\w.]*) to (?=\d)")
+_DASHED = "\\1\N{EN DASH}"
+
+OBVIOUS = frozenset({"", "boolean", "duration", "file", "level", "number", "text", "topic filter"})
+"""What is allowed, where the meaning or the default already says it."""
 
 
 def reference() -> str:
@@ -23,6 +30,35 @@ def with_reference(page: str) -> str:
     return f"{before}{BEGIN}\n\n{reference()}\n{END}{after}"
 
 
+def key_lines(settings: type, without: frozenset[str] = frozenset()) -> Iterator[str]:
+    """Yield a line of Markdown for each key: its default, what is allowed, what it means."""
+    for key in keys_of(settings):
+        if key.table is None and key.name not in without:
+            yield f"- {_name_and_value(key)}: {key.meaning}"
+
+
+def _name_and_value(key: Key) -> str:
+    """Return such as "`port = 1883` (1-65535)"."""
+    allowed = "" if key.check.allowed in OBVIOUS else _RANGE.sub(_DASHED, key.check.allowed)
+    name, note = f"`{key.name}`", ""
+    if key.needed:
+        note = "required"
+    elif key.shown not in ("", "-"):
+        note = f"default: {key.shown}"
+    elif key.default_shown != "-":
+        name = f"`{key.name} = {key.default_shown.strip('`')}`"
+        allowed = _others(key) or allowed
+    notes = "; ".join(filter(None, (note, allowed)))
+    return f"{name} ({notes})" if notes else name
+
+
+def _others(key: Key) -> str:
+    """Return the words that are allowed beside the default, if there are any."""
+    words = [f"`{key.check.spell(word)}`" for word in key.check.words]
+    others = [word for word in words if word != key.default_shown]
+    return f"or {', '.join(others)}" if others else ""
+
+
 def _tables(settings: type, place: str) -> Iterator[str]:
     """Yield a section for each table below `place`; one for neighbours with the same keys."""
     keys = [key for key in keys_of(settings) if key.table is not None]
@@ -30,7 +66,7 @@ def _tables(settings: type, place: str) -> Iterator[str]:
         names = [(f"{place}{key.name}", key.many and not key.single_table) for key in of_table]
         headings = ", ".join(f"`[[{name}]]`" if many else f"`[{name}]`" for name, many in names)
         yield f"### {headings}\n\n{_description(table)}\n"
-        yield from _rows(table)
+        yield from key_lines(table)
         yield ""
         for name, _ in names:
             yield from _tables(table, f"{name}.")
@@ -39,12 +75,3 @@ def _tables(settings: type, place: str) -> Iterator[str]:
 def _description(settings: type) -> str:
     lines = (settings.__doc__ or "").strip().splitlines()
     return "\n".join(line.strip() for line in lines)
-
-
-def _rows(settings: type) -> Iterator[str]:
-    yield "| key | default | allowed | meaning |"
-    yield "| --- | --- | --- | --- |"
-    for key in keys_of(settings):
-        if key.table is None:
-            cells = (f"`{key.name}`", key.default_shown, key.check.allowed, key.meaning)
-            yield "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"

@@ -6,18 +6,18 @@ from gateway.settings.declaration import key, settings_class, tables
 
 @settings_class
 class RoleSettings:
-    """A [role](access.md#roles): what some users may read and write. At most 1000 of them.
+    """A [role](access.md#roles), of at most 1,000.
 
-    In the topic filters `%c` stands for the client identifier and `%u` for the user name.
+    In its filters `%c` is the client identifier, `%u` the user name.
     """
 
     name: str = key(
         text,
-        "its name in `tidegate user check`",
+        "name in `tidegate user check`",
     )
     users: tuple[str, ...] = key(
         texts,
-        "the user names that have the role; `*` stands for any characters",
+        "user names; `*` stands for any characters",
         (),
     )
     anonymous: bool = key(
@@ -27,22 +27,22 @@ class RoleSettings:
     )
     read: tuple[str, ...] = key(
         texts,
-        "topic filters that may be received",
+        "filters of topics to receive",
         (),
     )
     write: tuple[str, ...] = key(
         texts,
-        "topic filters that may be published to",
+        "filters of topics to publish to",
         (),
     )
     readwrite: tuple[str, ...] = key(
         texts,
-        "topic filters of both",
+        "filters of both",
         (),
     )
     deny: tuple[str, ...] = key(
         texts,
-        "topic filters of neither, whatever else is granted",
+        "filters of neither, whatever else is granted",
         (),
     )
 
@@ -53,8 +53,8 @@ class AccessSettings:
 
     operators: tuple[str, ...] = key(
         texts,
-        "users who may publish to `$CONTROL/tidegate/#` and read the log [from "
-        "anywhere](access.md#commands-and-the-log)",
+        "users who may send [commands and read the log](access.md#commands-and-the-log) from "
+        "anywhere",
         (),
     )
     roles: tuple[RoleSettings, ...] = tables(RoleSettings, name="role")

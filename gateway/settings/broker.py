@@ -67,18 +67,15 @@ class Unconfigured(StrEnum):
 
 @settings_class
 class SubscriptionFilter:
-    """An expression for clients that subscribe without one.
-
-    The first table that matches a subscription counts; there may be 1,000 of them.
-    """
+    """A `$where` for clients that subscribe without one; of up to 1,000 the first match counts."""
 
     client: str = key(
         text,
-        "client identifier, in which `*` stands for any characters",
+        "client identifier; `*` stands for any characters",
     )
     topic_filter: str = key(
         topic_filter,
-        "the client's topic filter, exactly",
+        "its topic filter, exactly",
         name="filter",
     )
     where: str = key(
@@ -89,10 +86,7 @@ class SubscriptionFilter:
 
 @settings_class
 class RetainedExpiry:
-    """How long messages are retained at most, for publishers that set no Message Expiry Interval.
-
-    The first table whose `topic` matches counts; there may be 100 of them.
-    """
+    """How long messages are retained at most; of up to 100 tables the first match counts."""
 
     topic: str = key(
         unshared_filter,
@@ -100,187 +94,179 @@ class RetainedExpiry:
     )
     maximum: int = key(
         seconds(1, NEVER),
-        "the Message Expiry Interval of a retained message that has none, or a longer one",
+        "their Message Expiry Interval, if they have none or a longer one",
     )
 
 
 @settings_class
 class BrokerSettings:
-    """Limits of the broker, in bytes, seconds and counts."""
+    """Limits of the broker."""
 
     maximum_packet_size: int = key(
         size(1024, 256 * 1024 * 1024),
-        "bytes; a larger packet ends its connection with 0x95",
+        "size of a packet; beyond: DISCONNECT 0x95",
         4 * 1024 * 1024,
     )
     connect_timeout: int = key(
         seconds(1, 3600),
-        "seconds from the network connection to CONNECT, TLS and WebSocket included",
+        "time to CONNECT, with TLS and WebSocket",
         10,
     )
     topic_alias_maximum: int = key(
         whole_number(0, 65_535),
-        "topic aliases that a client may set, 0 for none; each stores up to 64 KiB",
+        "topic aliases that a client may set, each up to 64 KiB",
         16,
     )
     sys_interval: float = key(
         duration(0.1, 3600),
-        "seconds between two updates of the figures under `$SYS`",
+        "time between two updates of `$SYS`",
         1.0,
     )
     topic_alias_maximum_out: int = key(
         whole_number(0, 65_535),
-        "topic aliases that the gateway sets for a client, at most its Topic Alias Maximum; 0 "
-        "for none",
+        "topic aliases that the gateway sets for a client",
         128,
     )
     topic_alias_client_bytes: int = key(
         size(0, 1024**3),
-        "bytes of these for one client; beyond, the least recently used alias is reassigned",
+        "size of these for one client; beyond: the least recently used is reassigned",
         ALIAS_CLIENT_BYTES,
     )
     topic_alias_soft_bytes: int = key(
         size(0, 1024**4),
-        "bytes of these for all clients; beyond, no further aliases are set",
+        "size of these for all clients; beyond: no more are set",
         ALIAS_SOFT_BYTES,
     )
     topic_alias_hard_bytes: int = key(
         size(0, 1024**4),
-        "bytes of these for all clients; a client that would exceed them loses its aliases",
+        "the same; a client that would exceed it loses its aliases",
         ALIAS_HARD_BYTES,
     )
     receive_maximum: int = key(
         whole_number(1, 65_535),
-        "QoS 1 and 2 messages of a client without their last acknowledgement; one more ends an "
-        "MQTT 5 connection with 0x93",
+        "unacknowledged QoS 1 and 2 messages from a client; beyond: 0x93 (MQTT 5)",
         10_000,
     )
     maximum_connect_size: int = key(
         size(1024, 256 * 1024 * 1024),
-        "bytes of a packet before CONNECT is accepted",
+        "size of a packet before CONNECT is accepted",
         128 * 1024,
     )
     maximum_session_expiry: int = key(
         seconds(0, NEVER),
-        "seconds that a session may outlive its connection, 4294967295 for ever; CONNACK has it "
-        "if a client requests more",
+        "how long a session may outlive its connection",
         NEVER,
-        shown="`4294967295`",
+        shown="`4294967295`, for ever",
     )
     maximum_anonymous_session_expiry: int = key(
         seconds(0, NEVER),
-        "the same for clients without a proven user name",
+        "the same without a proven user name",
         86_400,
     )
     maximum_share: int = key(
         whole_number(1, 100),
-        "percent that one user, or one address without a user name, may use of [what others "
-        "leave free](#shares)",
+        "percent that a user may use of [what others leave free](#shares)",
         50,
     )
     maximum_persistent_sessions: int = key(
         whole_number(0, 10_000_000),
-        "sessions that outlive their connection; one more gets 0x97 (MQTT 3.1.1: 3)",
+        "sessions that outlive their connection; beyond: 0x97 (MQTT 3.1.1: 3)",
         20_000,
     )
     maximum_inflight: int = key(
         whole_number(1, 65_535),
-        "unacknowledged QoS 1 and 2 messages to one client, at most its Receive Maximum",
+        "unacknowledged QoS 1 and 2 messages to a client",
         MAXIMUM_INFLIGHT,
     )
     maximum_queued_messages: int = key(
         whole_number(1, 100_000_000),
-        "messages that [wait](#full-queues) for one session, on disk if there is one",
+        "messages that [wait](#full-queues) for one session",
         MAXIMUM_QUEUED_MESSAGES,
     )
     maximum_queued_bytes: int = key(
         size(1024, 1024**4),
-        "bytes of these",
+        "bytes that wait for one session",
         MAXIMUM_QUEUED_BYTES,
     )
     maximum_queued_bytes_total: int = key(
         size(1024, 1024**4),
-        "bytes that wait for all sessions; on disk a message counts for each session, without a "
-        "disk once, up to 134217728",
+        "bytes that wait for all sessions; a message counts for each",
         MAXIMUM_QUEUED_BYTES_TOTAL,
     )
     queue_when_full: WhenFull = key(
         one_of(*OF_ONE_QUEUE),
-        "what happens to a QoS 1 or 2 message whose [queue is full](#full-queues)",
+        "[what happens](#full-queues) to further QoS 1 and 2 messages",
         WhenFull.DROP_NEWEST,
     )
     maximum_subscriptions: int = key(
         whole_number(1, 100_000_000),
-        "subscriptions of one client; one more gets 0x97",
+        "subscriptions of a client; beyond: 0x97",
         200_000,
     )
     maximum_filtered_subscriptions: int = key(
         whole_number(0, 100_000_000),
-        "subscriptions of one client with a `$where`; one more gets 0x97",
+        "the same with a `$where`; beyond: 0x97",
         64,
     )
     maximum_conflated_topics: int = key(
         whole_number(0, 100_000_000),
-        "topics of one client under [`$every`](delivery.md#the-newest-message); messages of "
-        "further topics are sent at once",
+        "a client's topics under [`$every`](delivery.md#the-newest-message); beyond: sent at once",
         10_000,
     )
     maximum_conflated_topics_total: int = key(
         whole_number(0, 100_000_000),
-        "the same for all clients together",
+        "the same for all clients",
         50_000,
     )
     maximum_shared_subscriptions: int = key(
         whole_number(0, 100_000_000),
-        "shared subscriptions of one client; one more gets 0x97",
+        "shared subscriptions of a client; beyond: 0x97",
         1_000,
     )
     maximum_expressions: int = key(
         whole_number(0, 1_000_000),
-        "distinct `$where` of all clients; one more gets 0x97",
+        "distinct `$where` of all clients; beyond: 0x97",
         10_000,
     )
     maximum_subscription_bytes: int = key(
         size(1024, 1024**4),
-        "bytes of the subscriptions of all clients; one more gets 0x97",
+        "size of all subscriptions; beyond: 0x97",
         MAXIMUM_SUBSCRIPTION_BYTES,
     )
     maximum_route_bytes: int = key(
         size(0, 1024**4),
-        "bytes of the cache of published topics; 0 for no cache",
+        "cache of published topics; 0: none",
         MAXIMUM_ROUTE_BYTES,
     )
     unconfigured_channels: Unconfigured = key(
         one_of(*Unconfigured),
-        "kind of a shared subscription without a `[[channel]]`: as in MQTT, or a "
-        "[channel](channels.md)",
+        "a shared subscription without a `[[channel]]`: as in MQTT, or a [channel](channels.md)",
         Unconfigured.SHARED,
     )
     maximum_channels: int = key(
         whole_number(1, 100_000),
-        "channels; further ones stay shared subscriptions",
+        "channels; beyond: shared subscriptions",
         1_000,
     )
     maximum_topic_levels: int = key(
         whole_number(1, 65_536),
-        "levels of a topic name (more: 0x90, at QoS 0 DISCONNECT) or filter (0x8F)",
+        "levels of a topic (beyond: 0x90, at QoS 0 DISCONNECT) or filter (0x8F)",
         MAXIMUM_TOPIC_LEVELS,
     )
     maximum_topic_length: int = key(
         size(1, 65_535),
-        "bytes of a topic name or filter; beyond, as above",
+        "length of both; beyond: the same",
         65_535,
     )
     check_payload_format: bool = key(
         boolean,
-        "a payload with Payload Format Indicator 1 must be UTF-8 (otherwise 0x99, at QoS 0 "
-        "DISCONNECT)",
+        "payloads with Payload Format Indicator 1 must be UTF-8; otherwise 0x99, at QoS 0 "
+        "DISCONNECT",
         default=False,
     )
     remembered_topics: int = key(
         whole_number(0, 10_000),
-        "topics whose last message is stored for the queries [`topics` and "
-        "`topic`](../operate/query.md#queries); 0 for none",
+        "topics whose last message is stored for [queries](../operate/query.md#queries)",
         0,
     )
     response_information: str | None = key(
@@ -295,8 +281,7 @@ class BrokerSettings:
     )
     failed_login_delay: float = key(
         duration(0, 60),
-        "seconds before the answer to a wrong password, [doubled each "
-        "time](access.md#failed-logins); 0 for none",
+        "delay after a wrong password, [doubled each time](access.md#failed-logins)",
         1.0,
     )
 

@@ -41,7 +41,7 @@ class ChannelSettings:
 
     name: str = key(
         channel_name,
-        "the share name; followed by `#tmp` or `#ephemeral` the channel is temporary",
+        "the share name; with `#tmp` or `#ephemeral` behind it, temporary",
     )
     topic_filter: str = key(
         unshared_filter,
@@ -50,7 +50,7 @@ class ChannelSettings:
     )
     choice: Choice = key(
         one_of(*Choice),
-        "which consumer with free capacity gets a message; `sticky`: the same one for a topic",
+        "which free consumer gets a message; `sticky`: the same one for a topic",
         Choice.ROUND_ROBIN,
     )
     temporary: bool = key(
@@ -60,13 +60,12 @@ class ChannelSettings:
     )
     memory_messages: int = key(
         whole_number(1, 1_000_000),
-        "messages in memory; others are only on disk (durable channels) or dropped (temporary "
-        "ones)",
+        "messages in memory; beyond: only on disk, or dropped if temporary",
         1_000,
     )
     disk_bytes: int = key(
         size(1024, 1024**4),
-        "bytes that may wait, on disk if there is one",
+        "bytes that may wait",
         256 * 1024 * 1024,
     )
     maximum_messages: int = key(
@@ -76,65 +75,63 @@ class ChannelSettings:
     )
     when_full: WhenFull = key(
         one_of(*OF_ONE_QUEUE),
-        "what happens to a message for a full durable channel, as with `queue_when_full`",
+        "a full durable channel, as with [`queue_when_full`](#full-queues)",
         WhenFull.REJECT,
     )
     inflight_timeout: float = key(
         duration(0.1, 86_400),
-        "seconds for a consumer to acknowledge a message; then another one gets it",
+        "time to acknowledge a message; then another consumer gets it",
         60.0,
     )
     max_attempts: int = key(
         whole_number(0, 65_535),
-        "attempts to deliver a message; 0 for any number",
+        "attempts to deliver a message; 0: any number",
         20,
     )
     dead_letter_topic: str | None = key(
         plain_topic,
-        "topic for a message after its last attempt; without it the message is dropped",
+        "topic for messages after their last attempt; without it they are dropped",
         None,
     )
     maximum_age: float = key(
         duration(0, 10 * 366 * 86_400),
-        "seconds that a message may wait, as with a Message Expiry Interval; 0 for any time",
+        "how long a message may wait; 0: no bound",
         0.0,
     )
     dead_letter_expired: bool = key(
         boolean,
-        "messages that have waited too long go to `dead_letter_topic`, too, and are not dropped",
+        "messages that waited too long go there, too, instead of being dropped",
         default=False,
     )
     maximum_consumers: int = key(
         whole_number(1, 100_000),
-        "consumers; one more gets 0x97",
+        "consumers; beyond: 0x97",
         1_000,
     )
     minimum_message_size: int = key(
         size(0, LARGEST_MESSAGE),
-        "bytes of a payload; smaller ones are ignored",
+        "smaller payloads are ignored",
         0,
     )
     maximum_message_size: int = key(
         size(0, LARGEST_MESSAGE),
-        "bytes of a payload; larger ones are ignored",
+        "larger payloads are ignored",
         LARGEST_MESSAGE,
     )
 
     priority: str | None = key(
         value_expression,
-        "[expression](where.md) whose value is `'high'`, `'normal'` or `'low'`, such as "
-        "`$user.priority`; higher ones are delivered first",
+        "`'high'`, `'normal'` or `'low'`, such as `$user.priority`; high is delivered first",
         None,
     )
     last_value: str | None = key(
         value_expression,
-        "[expression](where.md) such as `topic` or `payload.device`: of waiting messages with the "
-        "same value only the newest is delivered",
+        "such as `payload.device`: of waiting messages with one value only the newest is delivered",
         None,
     )
     maximum_keys: int = key(
         whole_number(1, 1_000_000),
-        "messages that may wait with `last_value`, one for each key, as with `maximum_messages`",
+        "values of `last_value` that may wait, as with `maximum_messages`",
         10_000,
     )
 

@@ -25,7 +25,7 @@ MAXIMUM_UNIX_PATH = 107
 """Bytes of a Unix socket's path that Linux allows (unix(7))."""
 
 
-@check("a text", type="string", minLength=1)
+@check("text", type="string", minLength=1)
 def text(value: object) -> str:
     """Accept a string that is not empty."""
     if not isinstance(value, str) or not value or "\0" in value:
@@ -33,18 +33,18 @@ def text(value: object) -> str:
     return value
 
 
-readable_file = Check(text.read, "a file", text.schema)
+readable_file = Check(text.read, "file", text.schema)
 """The path of a file to be read; `gateway/app/checks/check.py` tries that."""
 
-topic_filter = Check(text.read, "a topic filter", text.schema)
-unshared_filter = Check(text.read, "a topic filter, not shared", text.schema)
-expression = Check(text.read, "an expression", text.schema)
-rule_expression = Check(text.read, "an expression", text.schema)
-value_expression = Check(text.read, "an expression", text.schema)
+topic_filter = Check(text.read, "topic filter", text.schema)
+unshared_filter = Check(text.read, "topic filter", text.schema)
+expression = Check(text.read, "[expression](where.md)", text.schema)
+rule_expression = Check(text.read, "[expression](where.md)", text.schema)
+value_expression = Check(text.read, "[expression](where.md)", text.schema)
 """Texts that `gateway/app/checks/check.py` checks: lower layers do not know their meaning."""
 
 
-@check("a list of texts", type="array", items={"type": "string", "minLength": 1})
+@check("list of texts", type="array", items={"type": "string", "minLength": 1})
 def texts(value: object) -> tuple[str, ...]:
     """Accept a list of non-empty strings."""
     if not isinstance(value, list):
@@ -55,7 +55,7 @@ def texts(value: object) -> tuple[str, ...]:
         raise ValueError("a list of texts that are not empty") from error
 
 
-@check("a list of host names", type="array", items={"type": "string", "minLength": 1})
+@check("list of host names", type="array", items={"type": "string", "minLength": 1})
 def hosts(value: object) -> tuple[str, ...]:
     """Accept a list of host names and addresses, of IPv6 in brackets."""
     named = texts(value)
@@ -66,7 +66,7 @@ def hosts(value: object) -> tuple[str, ...]:
     return named
 
 
-@check("a list of origins", type="array", items={"type": "string", "minLength": 1})
+@check("list of origins", type="array", items={"type": "string", "minLength": 1})
 def origins(value: object) -> tuple[str, ...]:
     """Accept a list of Origin values of browsers, or `*` for any."""
     named = texts(value)
@@ -76,7 +76,7 @@ def origins(value: object) -> tuple[str, ...]:
     return named
 
 
-@check("a list of paths", type="array", items={"type": "string", "pattern": "^/"}, minItems=1)
+@check("list of paths", type="array", items={"type": "string", "pattern": "^/"}, minItems=1)
 def url_paths(value: object) -> tuple[str, ...]:
     """Accept a list of paths of URLs."""
     named = texts(value)
@@ -85,10 +85,10 @@ def url_paths(value: object) -> tuple[str, ...]:
     return named
 
 
-windows = Check(texts.read, "a list of windows", texts.schema)
+windows = Check(texts.read, "list of windows", texts.schema)
 
 
-@check(f"a path of at most {MAXIMUM_UNIX_PATH} bytes", type="string", minLength=1)
+@check(f"at most {MAXIMUM_UNIX_PATH} bytes", type="string", minLength=1)
 def unix_path(value: object) -> str:
     """Accept the path of a Unix socket."""
     path = text(value)
@@ -110,7 +110,7 @@ def permissions(value: object) -> int:
     return int(value, 8)
 
 
-@check("true, false", type="boolean")
+@check("boolean", type="boolean")
 def boolean(value: object) -> bool:
     """Accept true or false."""
     if not isinstance(value, bool):
@@ -132,10 +132,15 @@ def whole_number(lowest: int, highest: int) -> Check[int]:
     return whole
 
 
+LARGEST = 1e12
+"""The bound of numbers that have no other."""
+
+
 def number(lowest: float, highest: float) -> Check[float]:
     """Return a check for numbers between the two, both included."""
+    allowed = f"from {lowest}" if highest == LARGEST else f"{lowest} to {highest}"
 
-    @check(f"{lowest} to {highest}", type="number", minimum=lowest, maximum=highest)
+    @check(allowed, type="number", minimum=lowest, maximum=highest)
     def real(value: object) -> float:
         if not isinstance(value, int | float) or isinstance(value, bool):
             raise ValueError(f"a number from {lowest} to {highest}")  # noqa: TRY004
@@ -144,6 +149,10 @@ def number(lowest: float, highest: float) -> Check[float]:
         return float(value)
 
     return real
+
+
+any_number = Check(number(-LARGEST, LARGEST).read, "number", number(-LARGEST, LARGEST).schema)
+"""A number without a bound of its own."""
 
 
 def one_of(*words: W) -> Check[W]:
@@ -184,7 +193,7 @@ def channel_name(value: object) -> str:
 
 
 @check(
-    "a name or a list of names",
+    "name or list of names",
     oneOf=[{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}],
 )
 def uplink_names(value: object) -> tuple[str, ...]:
@@ -236,7 +245,7 @@ MAXIMUM_NETWORKS = 100
 
 
 @check(
-    "a list of addresses and networks",
+    "list of addresses and networks",
     type="array",
     items={"type": "string"},
     minItems=1,
@@ -258,7 +267,7 @@ MAXIMUM_URLS = 8
 
 
 @check(
-    f"an address or a list of up to {MAXIMUM_URLS}: {fleet_url.allowed}",
+    f"1 to {MAXIMUM_URLS} of {fleet_url.allowed}",
     anyOf=[
         dict(fleet_url.schema),
         {"type": "array", "items": dict(fleet_url.schema), "minItems": 1, "maxItems": MAXIMUM_URLS},
@@ -296,7 +305,7 @@ def proxy_url(value: object) -> str:
 
 
 @check(
-    "a text or a list of texts of 1 to 255 ASCII characters",
+    "1 to 8 texts of 1 to 255 ASCII characters",
     anyOf=[{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}],
 )
 def protocols(value: object) -> tuple[str, ...]:
@@ -320,7 +329,7 @@ def topic_prefix(value: object) -> str:
     return value.rstrip("/")
 
 
-@check("a topic with placeholders", type="string", pattern="^[^$+#][^+#]*$")
+@check("topic with placeholders", type="string", pattern="^[^$+#][^+#]*$")
 def topic_template(value: object) -> str:
     """Accept a topic name with placeholders such as {gateway}, {topic}, {2} and {3+}."""
     allowed = "a topic with the places {gateway}, {topic}, {2} (a level) or {2+} (and all behind)"
@@ -332,7 +341,7 @@ def topic_template(value: object) -> str:
     return value
 
 
-@check("a topic name", type="string", pattern="^[^$+#][^+#]*$")
+@check("topic name", type="string", pattern="^[^$+#][^+#]*$")
 def plain_topic(value: object) -> str:
     """Accept the name of a topic that clients may publish to."""
     if not isinstance(value, str) or not value or value[0] == "$" or set(value) & set("+#\0"):
@@ -344,7 +353,7 @@ LONGEST_MOUNT_POINT = 200
 """Bytes: each topic of a client becomes longer by that."""
 
 
-@check("the beginning of topics", type="string", pattern="^[^$+#][^+#]*$")
+@check("beginning of topics", type="string", pattern="^[^$+#][^+#]*$")
 def mount_point(value: object) -> str:
     """Accept what is put in front of each topic of a client; %u and %c are its names."""
     allowed = (
@@ -359,7 +368,7 @@ def mount_point(value: object) -> str:
     return value
 
 
-@check("the beginning of a topic", type="string", pattern="^[^$+#][^+#]*$")
+@check("beginning of a topic", type="string", pattern="^[^$+#][^+#]*$")
 def topic_beginning(value: object) -> str:
     """Accept a prefix of topics that clients publish to."""
     if not isinstance(value, str) or not value or value[0] == "$" or set(value) & set("+#\0"):

@@ -1,7 +1,7 @@
 """How settings are declared: each key once, with its check, its default and its meaning.
 
 A table of the configuration file is a `settings_class`, and its keys are fields made by `key`.
-Reading, defaults, the documentation's tables and the JSON Schema are all derived from that.
+Reading, defaults, the documentation's lists and the JSON Schema are all derived from that.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -102,8 +102,8 @@ def key(
 ) -> Any:
     """Declare a key; without a default it is required.
 
-    `check` returns a value's meaning, or raises ValueError with what is allowed. `meaning` is a
-    cell of the documentation, in Markdown. `name` is the file's name, if it differs from the
+    `check` returns a value's meaning, or raises ValueError with what is allowed. `meaning` is for
+    the documentation, in Markdown. `name` is the file's name, if it differs from the
     attribute; `shown` is the default in words.
     """
     known = check if isinstance(check, Check) else Check(check, "")

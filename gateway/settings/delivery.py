@@ -13,24 +13,23 @@ class DeliveryClassSettings:
 
     policy: str = key(
         one_of("each", "buffered"),
-        "`each`: messages are sent at the end of the turn; `buffered`: they are held up to one "
-        "of the bounds below",
+        "`each`: sent at the end of the turn; `buffered`: held up to a bound below",
         "each",
     )
     buffered_count: int | None = key(
         whole_number(1, 1_000),
-        "messages held until they are sent together",
+        "messages sent together",
         None,
         shown="5, for `application` 10",
     )
     buffered_bytes: int = key(
         size(1, 256 * 1024),
-        "bytes of these",
+        "bytes sent together",
         64 * 1024,
     )
     idle_flush: int | None = key(
         milliseconds(0, 10_000),
-        "milliseconds that a message is held at most; 0: until the end of the turn",
+        "milliseconds that a message is held at most; 0: to the end of the turn",
         None,
         shown="200, for `application` 0",
     )
@@ -38,9 +37,9 @@ class DeliveryClassSettings:
 
 @settings_class
 class DeliveryRule:
-    """The class of a client; the first table that matches counts.
+    """The class of a client; of up to 100 tables the first match counts.
 
-    Without one it is the class of the listener, otherwise `device` if the session ends with the
+    Without one it is that of the listener, otherwise `device` if the session ends with the
     connection, and `device_persistent` if it does not.
     """
 
@@ -51,7 +50,7 @@ class DeliveryRule:
     )
     client: str | None = key(
         text,
-        "client identifier, in which `*` stands for any characters",
+        "client identifier; `*` stands for any characters",
         None,
     )
     user: str | None = key(
@@ -70,17 +69,16 @@ class DeliveryRule:
 
 @settings_class
 class DeliverySettings:
-    """When messages are sent to clients: see [delivery policies](delivery.md)."""
+    """When messages are sent to clients ([delivery](delivery.md))."""
 
     flush_sessions: int = key(
         whole_number(0, 1_000_000),
-        "sessions for which messages are held; messages for others are sent at once",
+        "sessions with held messages; beyond: sent at once",
         10_000,
     )
     flush_interval: int = key(
         milliseconds(1, 1_000),
-        "milliseconds between two times at which held messages are sent; a quarter of a shorter "
-        "`idle_flush`",
+        "milliseconds between two sends of held messages, or a quarter of a shorter `idle_flush`",
         100,
     )
     device: DeliveryClassSettings = table(DeliveryClassSettings)

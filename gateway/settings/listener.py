@@ -55,16 +55,11 @@ NAMES = frozenset({"password_file", "tls_identity"})
 
 @settings_class
 class ListenerSettings:
-    """Where clients connect, and their limits; without any, 127.0.0.1:1883.
-
-    Anonymous access is allowed on loopback and on a Unix socket unless the table forbids it.
-    [Examples](#listeners).
-    """
+    """Where clients connect ([examples](#listeners)); without any, 127.0.0.1:1883."""
 
     host: str = key(
         text,
-        "address, also `::1` and `::` (IPv6 only); [beyond loopback](#listeners) who may "
-        "connect must be defined",
+        "address; `::` is IPv6 only",
         "127.0.0.1",
     )
     port: int = key(
@@ -74,40 +69,38 @@ class ListenerSettings:
     )
     allow_anonymous: bool | None = key(
         boolean,
-        "clients without a user name are accepted",
+        "accept clients without a user name",
         None,
         shown="true on loopback without a `password_file`",
     )
     password_file: str | None = key(
         readable_file,
-        "users, as [`tidegate user`](access.md#users) or `mosquitto_passwd` writes them "
-        "(`$scrypt$`, `$7$`, `$6$`)",
+        "users, from [`tidegate user`](access.md#users) or `mosquitto_passwd`",
         None,
     )
     acl_file: str | None = key(
         readable_file,
-        "[access rules](access.md#the-acl-file) in Mosquitto's syntax",
+        "[access rules](access.md#the-acl-file)",
         None,
     )
     mount_point: str | None = key(
         mount_point,
-        "[prefix](access.md#mount-points) of all topics of the clients here; `%u` is the user "
-        "name, `%c` the client identifier",
+        "[prefix](access.md#mount-points) of all topics of the clients here",
         None,
     )
     path: str | None = key(
         unix_path,
-        "a Unix socket at this path, instead of `host` and `port`",
+        "a Unix socket, instead of `host` and `port`",
         None,
     )
     mode: int = key(
         permissions,
-        "permissions of the Unix socket",
+        "permissions of the socket",
         0o660,
     )
     tls_certificate: str | None = key(
         readable_file,
-        "PEM, the certificate first, then intermediate certificates; TLS 1.2 and 1.3",
+        "PEM, the certificate first, then intermediate ones; TLS 1.2 and 1.3",
         None,
     )
     tls_key: str | None = key(
@@ -118,78 +111,75 @@ class ListenerSettings:
     )
     client_ca: str | None = key(
         readable_file,
-        "PEM, authorities: clients need a certificate that one of them signed",
+        "PEM, authorities that must have signed the certificates of clients",
         None,
     )
     tls_identity: str | None = key(
         one_of("cn"),
-        "the certificate's common name is the user name; in place of a `password_file`",
+        "a certificate's common name is the user name; excludes `password_file`",
         None,
     )
     websocket: bool = key(
         boolean,
-        "MQTT over WebSocket, with TLS if there is a certificate; needs the extra `websocket`",
+        "MQTT over WebSocket; needs the extra `websocket`",
         default=False,
     )
     websocket_paths: tuple[str, ...] = key(
         url_paths,
-        "paths; others get 404",
+        "its paths; others get 404",
         ("/mqtt", "/mqtt/", "/ws", "/ws/", "/"),
     )
     websocket_without_subprotocol: bool = key(
         boolean,
-        "accept clients that offer no subprotocol; without `mqtt` others get 400",
+        "accept clients that offer no subprotocol; others must offer `mqtt`, or get 400",
         default=False,
     )
     websocket_origins: tuple[str, ...] | None = key(
         origins,
-        'other [pages](access.md#web-pages) that may connect; `"*"` is any',
+        'other [pages](access.md#web-pages) that may connect; `"*"`: any',
         None,
         shown="pages of the listener's own address",
     )
     proxy_protocol: bool = key(
         boolean,
-        "connections come through a [proxy](access.md#behind-a-proxy), which names the client's "
-        "address",
+        "connections come through a [proxy](access.md#behind-a-proxy)",
         default=False,
     )
     proxy_protocol_from: tuple[Network, ...] = key(
         networks,
-        "these proxies; connections from other addresses are closed",
+        "these proxies; connections from others are closed",
         (),
     )
     maximum_connections: int | None = key(
         whole_number(1, 1_000_000),
-        "connections; one more gets CONNACK 0x97 (MQTT 3.1.1: 3) or is closed",
+        "connections; [beyond](#listeners): 0x97 (MQTT 3.1.1: 3), or closed",
         None,
         shown="what the process can hold",
     )
     maximum_packet_size: int | None = key(
         size(1024, 256 * 1024 * 1024),
-        "bytes of a packet",
+        "size of a packet",
         None,
         shown="that of `[broker]`",
     )
     maximum_keep_alive: int | None = key(
         seconds(1, 65_535),
-        "seconds; an MQTT 5 client that requests more, or none, gets this as Server Keep Alive",
+        "Server Keep Alive of MQTT 5 clients that request more, or none",
         None,
     )
     session_takeover: str = key(
         one_of("same_user", "anyone"),
-        "who may [take over](access.md#session-ownership) another user's session by its client "
-        "identifier",
+        "who may [take over](access.md#session-ownership) another user's session",
         "same_user",
     )
     where_identity: bool = key(
         boolean,
-        "the `$where` of clients here may use a publisher's `$clientid` and `$username`; "
-        "otherwise both are NULL",
+        "`$where` may use publishers' `$clientid` and `$username`, which otherwise are NULL",
         default=True,
     )
     connection_rate: float | None = key(
         number(0.01, 100_000),
-        "new connections a second; further ones are closed at once",
+        "new connections a second; others are closed",
         None,
     )
     connection_burst: int | None = key(
@@ -200,13 +190,13 @@ class ListenerSettings:
     )
     durability: str | None = key(
         durability,
-        "[durability class](../understand/durability.md) of the clients here and of their messages",
+        "[durability class](../understand/durability.md) of the clients and their messages",
         None,
         shown="that of `[storage]`",
     )
     delivery: str | None = key(
         one_of("device", "device_persistent", "application"),
-        "[delivery class](delivery.md) of the clients here, if no `[[delivery.rule]]` matches",
+        "[delivery class](delivery.md), if no `[[delivery.rule]]` matches",
         None,
         shown="by the session",
     )

@@ -3,7 +3,7 @@
 from enum import StrEnum
 
 from gateway.settings.checks import one_of
-from gateway.settings.declaration import key, keys_of, settings_class
+from gateway.settings.declaration import Check, key, keys_of, settings_class
 
 
 class Level(StrEnum):
@@ -15,35 +15,21 @@ class Level(StrEnum):
     ERROR = "error"
 
 
-AS_LEVEL = "as `level`"
+_LEVEL = one_of(*Level)
+_OF_A_PART = Check(_LEVEL.read, "level", _LEVEL.schema)
 
 
 @settings_class
 class LogSettings:
-    """Levels of the log, for all and for a [part](#log)."""
+    """Levels of the log; by default each [part](#log) has that of `level`."""
 
-    level: Level = key(one_of(*Level), "lines of this severity and above are written", Level.INFO)
-    app: Level | None = key(
-        one_of(*Level), "the same for the start, files, alarms and commands", None, shown=AS_LEVEL
-    )
-    bridges: Level | None = key(
-        one_of(*Level), "the same for bridges and nodes", None, shown=AS_LEVEL
-    )
-    broker: Level | None = key(
-        one_of(*Level),
-        "the same for clients: connections, refusals",
-        None,
-        shown=AS_LEVEL,
-    )
-    server: Level | None = key(
-        one_of(*Level), "the same for listeners, TLS and WebSocket", None, shown=AS_LEVEL
-    )
-    storage: Level | None = key(
-        one_of(*Level), "the same for the database and the disk", None, shown=AS_LEVEL
-    )
-    uplink: Level | None = key(
-        one_of(*Level), "the same for links to the fleet", None, shown=AS_LEVEL
-    )
+    level: Level = key(_LEVEL, "lines of this severity and above are written", Level.INFO)
+    app: Level | None = key(_OF_A_PART, "start, files, alarms, commands", None)
+    bridges: Level | None = key(_OF_A_PART, "bridges and nodes", None)
+    broker: Level | None = key(_OF_A_PART, "clients: connections, refusals", None)
+    server: Level | None = key(_OF_A_PART, "listeners, TLS, WebSocket", None)
+    storage: Level | None = key(_OF_A_PART, "database and disk", None)
+    uplink: Level | None = key(_OF_A_PART, "links to the fleet", None)
 
 
 ALL = "all"

@@ -18,7 +18,7 @@ class MetricsSettings:
     )
     port: int = key(
         whole_number(1, 65_535),
-        "TCP port; Mosquitto's exporter uses it, too",
+        "TCP port",
         9234,
     )
     allow_anonymous: bool | None = key(

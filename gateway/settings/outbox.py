@@ -19,11 +19,11 @@ class Mode(StrEnum):
 
 @settings_class
 class OutboxSettings:
-    """Limits of all streams that [wait for the fleet](#the-outbox)."""
+    """Limits of all that [waits for the fleet](#the-outbox)."""
 
     maximum_bytes: int = key(
         size_from(64 * 1024),
-        "bytes of the database that may wait for the fleet, the write-ahead log included",
+        "bytes on disk, with the write-ahead log",
         1024 * 1024 * 1024,
     )
     maximum_messages: int | None = key(
@@ -33,30 +33,28 @@ class OutboxSettings:
     )
     maximum_age: int = key(
         seconds(),
-        "how long a message may wait; older ones end as expired",
+        "how long a message may wait, then it expires; 0: no bound",
         0,
-        shown='`"0"`, no bound',
     )
     when_full: WhenFull = key(
         one_of(*WhenFull),
-        "[what happens](#the-outbox) to a message if the outbox is full",
+        "[what happens](#the-outbox) to a message then",
         WhenFull.DROP_NEWEST,
     )
     survive: int = key(
         seconds(),
-        "the [outage](#outages) that the outbox must hold at the expected load; otherwise the "
-        "configuration is refused",
+        "an [outage](#outages) that the outbox must hold, otherwise the configuration is "
+        "refused; 0: none",
         0,
-        shown='`"0"`, no promise',
     )
     expected_rate: float | None = key(
         number(0.0001, 1_000_000),
-        "messages a second that the rules take; required with `survive`",
+        "messages a second that rules take; required with `survive`",
         None,
     )
     expected_bytes: int | None = key(
         size_from(1),
-        "bytes of a topic and its payload; required with `survive`",
+        "size of a topic and its payload; required with `survive`",
         None,
     )
 
@@ -69,48 +67,47 @@ class OutboxSettings:
 
 @settings_class
 class StreamSettings:
-    """Limits of one stream that waits for the fleet."""
+    """Limits of one [stream](#the-outbox)."""
 
     name: str = key(
         stream,
-        "a stream of the rules with [bounds or mode](#the-outbox) of its own",
+        "a stream of the rules",
     )
     priority: int = key(
         whole_number(1, 10),
-        "the backlog of a higher priority is sent first and dropped last",
+        "the backlog of a higher one is sent first and dropped last",
         5,
     )
     maximum_bytes: int | None = key(
         size_from(64 * 1024),
-        "bytes of this stream that may wait, as in `[outbox]`",
+        "bytes of the stream that may wait",
         None,
     )
     maximum_messages: int | None = key(
         whole_number(1, 1_000_000_000),
-        "messages of this stream that may wait",
+        "messages of the stream that may wait",
         None,
     )
     maximum_age: int = key(
         seconds(),
-        "how long a message of this stream may wait",
+        "how long a message may wait; 0: no bound",
         0,
-        shown='`"0"`, no bound',
     )
     when_full: WhenFull | None = key(
         one_of(*OF_ONE_QUEUE),
         "what happens at the stream's bounds",
         None,
-        shown='`"reject"` if `[outbox]` says so, otherwise `"drop-newest"`',
+        shown='`"reject"` if `[outbox]` has it, otherwise `"drop-newest"`',
     )
     mode: Mode = key(
         one_of(*Mode),
-        "`latest`: only the newest message of each topic waits; `expire`: each waits for at "
-        "most `expire_after`",
+        "`latest`: only the newest message of each topic waits; `expire`: each waits for "
+        "`expire_after`",
         Mode.ALL,
     )
     expire_after: int = key(
         seconds(),
-        'how long each message waits at most with `mode = "expire"`',
+        'longest wait with `mode = "expire"`',
         0,
     )
 

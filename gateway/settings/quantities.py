@@ -42,12 +42,17 @@ def spell_size(count: int) -> str:
     return f'"{count}B"'
 
 
+def _range(lowest: str, highest: str) -> str:
+    """Return what is allowed, of two values as TOML writes them."""
+    return f"{lowest} to {highest}".replace('"', "")
+
+
 def duration(lowest: float, highest: float) -> Check[float]:
     """Return a check for durations between so many seconds, with their fractions."""
     allowed = f'a number from {lowest} to {highest}, as seconds or a text such as "30s" or "500ms"'
 
     @check(
-        f"{spell_duration(lowest)} to {spell_duration(highest)}".replace('"', "`"),
+        _range(spell_duration(lowest), spell_duration(highest)),
         spell=spell_duration,
         anyOf=[{"type": "number", "minimum": lowest, "maximum": highest}, A_DURATION],
     )
@@ -84,7 +89,7 @@ def _whole(lowest: int, highest: int, unit: str, examples: str, factor: int) -> 
         return spell_duration(count * factor / 1000)
 
     @check(
-        f"{spelled(lowest)} to {spelled(highest)}".replace('"', "`"),
+        "duration" if highest == LONGEST else _range(spelled(lowest), spelled(highest)),
         spell=spelled,
         anyOf=[{"type": "integer", "minimum": lowest, "maximum": highest}, A_DURATION],
     )
@@ -117,7 +122,7 @@ def size(lowest: int, highest: int) -> Check[int]:
     )
 
     @check(
-        f"{spell_size(lowest)} to {spell_size(highest)}".replace('"', "`"),
+        _range(spell_size(lowest), spell_size(highest)),
         spell=spell_size,
         anyOf=[{"type": "integer", "minimum": lowest, "maximum": highest}, A_SIZE],
     )
@@ -134,7 +139,7 @@ def size_from(lowest: int) -> Check[int]:
     """Return a check for sizes of at least `lowest` bytes."""
 
     @check(
-        f"from {spell_size(lowest)}".replace('"', "`"),
+        f"from {spell_size(lowest)}".replace('"', ""),
         spell=spell_size,
         anyOf=[{"type": "integer", "minimum": lowest}, A_SIZE],
     )
@@ -159,7 +164,7 @@ def _bytes(value: object) -> int | None:
 
 
 @check(
-    'a size a day such as `"200MB/day"`',
+    'size such as `"200MB/day"`',
     spell=lambda count: spell_size(count)[:-1] + '/day"',
     anyOf=[{"type": "integer", "minimum": 1}, A_RATE],
 )

@@ -7,11 +7,11 @@ from gateway.settings.quantities import duration
 
 @settings_class
 class SimulatorSettings:
-    """A simulated node, which makes a pseudo-terminal that a `[[serial]]` opens."""
+    """A simulated node behind a pseudo-terminal."""
 
     port: str = key(
         text,
-        "path of the node's pseudo-terminal, which a `[[serial]]` opens",
+        "path of the pseudo-terminal, which a `[[serial]]` opens",
     )
     node: str = key(
         text,
@@ -20,6 +20,6 @@ class SimulatorSettings:
     )
     interval: float = key(
         duration(0.01, 3600),
-        "seconds between two samples",
+        "time between two samples",
         1.0,
     )

@@ -10,30 +10,28 @@ from gateway.settings.quantities import bytes_a_day, milliseconds, seconds, size
 
 @settings_class
 class StorageSettings:
-    """What is written to the card, and when."""
+    """What is written to the card."""
 
     durability: str = key(
         durability,
-        "default [durability class](../understand/durability.md); the interval of `batch(<ms>)` "
-        "is 1 to 120000",
+        "default [durability class](../understand/durability.md); `<ms>` is 1 to 120000",
         "commit",
     )
     commit_delay: int = key(
         milliseconds(0, 1_000),
-        "milliseconds by which a commit may be delayed while all receivers are online: what "
-        "they acknowledge meanwhile is not written",
+        "milliseconds that a commit may wait while all receivers are online; what they "
+        "acknowledge meanwhile is not written",
         5,
     )
     write_budget: int | None = key(
         bytes_a_day,
-        "bytes written in a day. The class `batch` uses its whole interval only while more is "
-        "written. If that does not suffice, the alarm `write_budget` is raised",
+        "bytes written a day; above it `batch` waits its whole interval, and then the alarm "
+        "`write_budget` is raised",
         None,
     )
     endurance: int | None = key(
         size_from(1),
-        'bytes that the card can write in its life, such as `"20TB"`; `tidegate doctor` shows '
-        "how long it lasts",
+        'bytes that the card can write in its life, such as `"20TB"`, for `tidegate doctor`',
         None,
         shown="estimated from the device's size",
     )
@@ -41,25 +39,25 @@ class StorageSettings:
 
 @settings_class
 class DurabilityRule:
-    """A [durability class](../understand/durability.md) for some clients, or for some topics.
+    """The [durability class](../understand/durability.md) of a client, or of messages on a topic.
 
-    Either `client` or `topic` is given. The first table that matches counts, before the
-    listener's class; there may be 100 of them.
+    Of up to 100 tables the first match counts, before the listener's class. One has `client` or
+    `topic`.
     """
 
     durability: str = key(
         durability,
-        "their [durability class](../understand/durability.md)",
+        "the class",
         name="class",
     )
     client: str | None = key(
         text,
-        "client identifier, in which `*` stands for any characters",
+        "client identifier; `*` stands for any characters",
         None,
     )
     topic: str | None = key(
         unshared_filter,
-        "messages that match this topic filter",
+        "filter of the messages' topics",
         None,
     )
 
@@ -73,17 +71,15 @@ class DurabilityRule:
 
 @settings_class
 class HistorySettings:
-    """A record of the accepted messages."""
+    """A record of the accepted messages. It writes each one: not for weak cards."""
 
     keep: int = key(
         seconds(),
-        'how long every message is stored; `"0"` deletes the history. A write for every '
-        "message: not for weak cards",
+        'how long messages are stored; `"0"` turns the history off and deletes it',
         0,
-        shown='`"0"`, off',
     )
     maximum_bytes: int = key(
         size(64 * 1024, 1024**4),
-        "bytes of the history; beyond, the oldest messages are deleted",
+        "size of the history; beyond: the oldest are deleted",
         256 * 1024 * 1024,
     )

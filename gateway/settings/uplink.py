@@ -44,11 +44,7 @@ ONLY_WITH_URL = (
 
 @settings_class
 class RuleSettings:
-    """What is sent to the fleet: messages on `topic` for which `where` is TRUE.
-
-    Without any rule it is `sensors/#`. Within a stream the rules are evaluated in order, and the
-    first whose `where` is TRUE takes the message.
-    """
+    """What is sent to the fleet; by default `sensors/#`. In a stream the first match counts."""
 
     topic: str = key(
         unshared_filter,
@@ -56,13 +52,12 @@ class RuleSettings:
     )
     where: str | None = key(
         rule_expression,
-        "an expression, which may [remember earlier "
-        "messages](where.md#functions-that-remember); it must be TRUE",
+        "must be TRUE; may [remember earlier messages](where.md#functions-that-remember)",
         None,
     )
     stream: str = key(
         stream,
-        "a message gets a number in each stream that has a rule for its topic",
+        "a message gets a number in each stream with a rule for its topic",
         "main",
     )
     lane: str = key(
@@ -72,31 +67,30 @@ class RuleSettings:
     )
     target: str | None = key(
         topic_template,
-        "topic at the fleet's broker: `{gateway}` is the gateway id, `{topic}` the local topic, "
-        "`{2}` its second level, `{2+}` its levels from the second on",
+        "topic at the fleet; `{gateway}` is the id, `{topic}` the local topic, `{2}` its "
+        "second level, `{2+}` also all after it",
         None,
         shown="`tidegate/{gateway}/data/{topic}`",
     )
     retain: bool = key(
         boolean,
-        "retained messages are retained at the fleet's broker, too",
+        "retained messages are retained at the fleet, too",
         default=False,
     )
     qos: int = key(
         whole_number(0, 1),
-        "QoS at the fleet; at 0 messages are deleted once they are sent, and [may be "
-        "lost](fleet.md#targets)",
+        "at 0 messages are deleted once they are sent, and [may be lost](fleet.md#targets)",
         1,
     )
     commit_within: float | None = key(
         duration(0, 60),
-        "`commit_within` of these messages",
+        "as in `[uplink]`",
         None,
         shown="the uplink's",
     )
     uplink: tuple[str, ...] = key(
         uplink_names,
-        "names of the [uplinks](fleet.md#several-uplinks) that get the messages",
+        "the [uplinks](fleet.md#several-uplinks) that get the messages",
         (),
         shown="the one above it",
     )
@@ -109,47 +103,43 @@ class RuleSettings:
 
 @settings_class
 class DownSettings:
-    """Messages from the fleet's broker on `topic`, published here as `local`.
-
-    The first table whose `topic` matches takes the message.
-    """
+    """Messages from the fleet, published here; the first match counts."""
 
     topic: str = key(
         unshared_filter,
-        "topic filter at the fleet's broker; `{gateway}` is the gateway id",
+        "topic filter at the fleet; `{gateway}` is the id",
     )
     local: str = key(
         topic_template,
-        "the local topic; `{gateway}`, `{topic}`, and of the fleet's topic the level `{2}`, or "
-        "`{3+}` with all after it",
+        "local topic, with the placeholders of `target` for the fleet's topic",
         "{topic}",
     )
     qos: int = key(
         whole_number(0, 1),
-        "QoS of the subscription; with 1 each message is published once, also after restarts",
+        "of the subscription; at 1 each message is published once, also after restarts",
         1,
     )
     username: str | None = key(
         text,
-        "publish only what this user may write by the [access rules](access.md)",
+        "publish only what this user [may write](access.md)",
         None,
-        shown="everything but topics that begin with `$`",
+        shown="all but topics that begin with `$`",
     )
 
 
 @settings_class
 class ReconnectSettings:
-    """How long the gateway waits before it connects again, such as `{ min = "5s", max = "2m" }`."""
+    """How long the gateway waits before it connects again."""
 
     minimum: float = key(
         duration(0.1, 3_600),
-        "before the second attempt; each further wait is twice as long",
+        "before the second attempt; then twice as long each time",
         1.0,
         name="min",
     )
     maximum: float = key(
         duration(0.1, 86_400),
-        "before any attempt",
+        "longest wait",
         10.0,
         name="max",
     )
@@ -162,23 +152,23 @@ class ReconnectSettings:
 
 @settings_class
 class NotificationSettings:
-    """A message on each connection, and the will, like those of Mosquitto's bridges.
+    """A message on each connection and a will, as of Mosquitto's bridges.
 
-    They replace the gateway's own status, so they need `reports = false`.
+    They replace the gateway's status, so they need `reports = false`.
     """
 
     topic: str = key(
         topic_template,
-        "topic at the fleet's broker; `{gateway}` is the gateway id",
+        "topic at the fleet; `{gateway}` is the id",
     )
     online: str = key(
         text,
-        "the payload while the link is up",
+        "payload while the link is up",
         "1",
     )
     offline: str = key(
         text,
-        "the payload of the will",
+        "payload of the will",
         "0",
     )
     retain: bool = key(
@@ -195,86 +185,78 @@ class NotificationSettings:
 
 @settings_class
 class UplinkSettings:
-    """The fleet's broker or a directory; without the section nothing is sent.
-
-    There may be up to 8, as `[[uplink]]`, each with a name.
-    """
+    """The fleet's broker or a directory, up to 8 as `[[uplink]]`; without one nothing is sent."""
 
     name: str | None = key(
         stream,
-        "name in `$SYS`, the log and [rules](fleet.md#several-uplinks); required if there are "
-        "several",
+        "name in `$SYS`, log and [rules](fleet.md#several-uplinks); required if there are several",
         None,
     )
     urls: tuple[str, ...] = key(
         fleet_urls,
-        "the fleet's broker (WebSocket's path is `/mqtt` by default), with MQTT 5, or with "
-        "`batch` or `plain` 3.1.1; of [several](fleet.md#several-addresses) the first that "
-        "works is used",
+        "the fleet's broker, path `/mqtt` by default; of "
+        "[several](fleet.md#several-addresses) the first that works",
         (),
         name="url",
     )
     mqtt: str = key(
         one_of(AUTO, MQTT_5, MQTT_3_1_1),
-        "version of MQTT for the fleet's broker; `auto`: 5, and [3.1.1 if it is "
+        "version of MQTT; `auto`: 5, and with `batch` or `plain` [3.1.1 if it is "
         "refused](fleet.md#loop-prevention)",
         AUTO,
     )
     directory: str | None = key(
         text,
-        "where records are written when there is no `url`",
+        "where records are written without a `url`",
         None,
         shown="`landing` in the data folder",
     )
     landing_maximum_bytes: int = key(
         size_from(64 * 1024 * 1024),
-        "bytes of disk for the [landing files](#landing-files) of this gateway",
+        "disk for the [landing files](#landing-files)",
         1024 * 1024 * 1024,
     )
     landing_maximum_age: int = key(
         seconds(),
-        "age at which a landing file is deleted",
+        "age at which a landing file is deleted; 0: never",
         0,
-        shown='`"0"`, no bound',
     )
     landing_when_full: str = key(
         one_of(DELETE, WAIT),
-        "what happens at `landing_maximum_bytes`: the oldest files are deleted, or messages "
-        "wait in the outbox",
+        "at `landing_maximum_bytes`: delete the oldest files, or let messages wait",
         DELETE,
     )
     landing_interval: float | None = key(
         duration(1, 3_600),
-        "how long messages are collected, up to 1,000, before they are written to [landing "
-        "files](#landing-files); also the shortest interval of the [ledger](fleet.md#ledger)",
+        "how long messages are [collected](#landing-files), up to 1,000; also the shortest "
+        "interval of the [ledger](fleet.md#ledger)",
         None,
         shown="`0.5`",
     )
     username: str | None = key(
         text,
-        "user name for the fleet's broker",
+        "user name",
         None,
     )
     username_file: str | None = key(
         readable_file,
-        "a file with the user name, in place of `username`",
+        "file with the user name, instead of `username`",
         None,
     )
     password_file: str | None = key(
         readable_file,
-        "a file with the password; `credential:NAME` is a [systemd "
-        "credential](#the-fleets-broker), here and for other files",
+        "file with the password; also [`credential:NAME`](#the-fleets-broker), as for other files",
         None,
     )
     ca_file: str | None = key(
         readable_file,
-        "trusted authorities for `mqtts://` and `wss://`",
+        "trusted authorities",
         None,
         shown="the system's",
     )
     tls_certificate: str | None = key(
         readable_file,
-        "the gateway's certificate for the fleet's broker, and intermediate certificates",
+        "the gateway's certificate, then intermediate ones",
         None,
     )
     tls_key: str | None = key(
@@ -285,22 +267,22 @@ class UplinkSettings:
     )
     alpn: tuple[str, ...] = key(
         protocols,
-        "protocols that TLS names (ALPN), such as `x-amzn-mqtt-ca` for AWS IoT at port 443",
+        "protocols for ALPN, such as `x-amzn-mqtt-ca`",
         (),
     )
     proxy: str | None = key(
         proxy_url,
-        "a [proxy](fleet.md#through-a-proxy) for the link; needs the extra `proxy`",
+        "a [proxy](fleet.md#through-a-proxy); needs the extra `proxy`",
         None,
     )
     proxy_credentials_file: str | None = key(
         readable_file,
-        "a file with `USER:PASSWORD` for the proxy",
+        "file with `USER:PASSWORD` for the proxy",
         None,
     )
     client_id: str | None = key(
         text,
-        "client identifier at the fleet's broker",
+        "client identifier",
         None,
         shown="`tidegate-<id>`",
     )
@@ -311,137 +293,130 @@ class UplinkSettings:
     )
     identity: bool = key(
         boolean,
-        "send the publisher's client identifier and user name to the fleet",
+        "send the publishers' client identifiers and user names",
         default=False,
     )
     window: int = key(
         whole_number(1, 65_535),
-        "unacknowledged messages, or eight full batches if that is more; also at most the "
-        "broker's Receive Maximum",
+        "unacknowledged messages, or eight full batches if that is more",
         1_000,
     )
     commit_within: float = key(
         duration(0, 60),
-        "seconds that a publisher's acknowledgement may wait for the fleet's before the message "
-        "is [written](../understand/durability.md#messages-for-the-fleet); 0 to write each",
+        "how long a publisher's acknowledgement may wait for the fleet's before the message "
+        "is [written](../understand/durability.md#messages-for-the-fleet)",
         0.25,
     )
     keep_alive: int = key(
         seconds(5, 65_535),
-        "seconds without a packet before PINGREQ; the broker's Server Keep Alive replaces it",
+        "silence before PINGREQ; the broker's Server Keep Alive replaces it",
         30,
     )
     reconnect: ReconnectSettings = table(ReconnectSettings)
     puback_timeout: int = key(
         seconds(1),
-        "time without a PUBACK after which the gateway reconnects",
+        "wait for a PUBACK; then the gateway reconnects",
         30,
     )
     session_expiry: int = key(
         seconds(0, NEVER),
-        'Session Expiry Interval at the fleet\'s broker; `"0"` for clean starts',
+        'Session Expiry Interval; `"0"`: clean starts',
         86_400,
     )
     reject_after_ends: int = key(
         whole_number(0, 100),
-        "connections that one message may end before it is "
-        "[rejected](fleet.md#rejected-messages); 0 for never",
+        "connections that a message may end before it is "
+        "[rejected](fleet.md#rejected-messages); 0: never",
         3,
     )
     retry_refused_for: int = key(
         seconds(),
-        "how long a [refused](fleet.md#rejected-messages) or too large message is tried again "
+        "how long a [refused](fleet.md#rejected-messages) or too large message is tried "
         "before it is rejected",
         21_600,
     )
     topic_alias_maximum: int = key(
         whole_number(0, 65_535),
-        "topic aliases that the uplink sets, at most what the broker accepts; 0 for none",
+        "topic aliases that the uplink sets",
         128,
     )
     maximum_packet_size: int | None = key(
         size(1024, 256 * 1024 * 1024),
-        "bytes of a packet from the fleet's broker; [larger "
-        "ones](fleet.md#messages-that-are-too-large) are dropped",
+        "largest packet from the broker; [larger ones](fleet.md#messages-that-are-too-large) "
+        "are dropped",
         None,
         shown="that of `[broker]`",
     )
     maximum_packet_size_out: int | None = key(
         size(128, 256 * 1024 * 1024),
-        "bytes of the largest packet for the broker, if it does not send its maximum; a larger "
-        "message is [rejected](fleet.md#rejected-messages)",
+        "largest packet to a broker that states no maximum; larger ones are "
+        "[rejected](fleet.md#rejected-messages)",
         None,
-        shown="no bound",
     )
     maximum_topic_bytes: int = key(
         size(1, 65_535),
-        "bytes of the longest topic that the broker accepts; a longer one is "
-        "[rejected](fleet.md#topics-that-are-too-long)",
+        "longest topic; longer ones are [rejected](fleet.md#topics-that-are-too-long)",
         65_535,
     )
     maximum_topic_levels: int | None = key(
         whole_number(1, 65_535),
-        "levels of such a topic",
+        "levels of a topic, likewise",
         None,
-        shown="no bound",
     )
     backlog_messages_per_second: int | None = key(
         whole_number(1, 1_000_000),
-        "upper bound of the [backlog's rate](fleet.md#pacing)",
+        "highest [rate of the backlog](fleet.md#pacing)",
         None,
-        shown="no bound",
     )
     backlog_bytes_per_second: int | None = key(
         size_from(256),
         "the same in bytes",
         None,
-        shown="no bound",
     )
     batch: str | None = key(
         one_of("zlib"),
-        "small messages are sent [together](fleet.md#batches), compressed",
+        "send small messages [together](fleet.md#batches), compressed",
         None,
     )
     plain: bool = key(
         boolean,
-        "with MQTT 3.1.1, messages are sent [without their numbers](fleet.md#plain-messages)",
+        "send messages [without their numbers](fleet.md#plain-messages), with MQTT 3.1.1",
         default=False,
     )
     batch_messages: int = key(
         whole_number(2, 10_000),
-        "messages at which a batch is full",
+        "messages of a full batch",
         500,
     )
     batch_bytes: int = key(
         size_from(1024),
-        "bytes before compression at which it is full",
+        "bytes of a full batch, before compression",
         64 * 1024,
     )
     batch_delay: float = key(
         duration(0.01, 60),
-        "seconds after its first message at which it is sent",
+        "how long a batch waits for more",
         0.2,
     )
     schedule: tuple[str, ...] = key(
         windows,
-        '[when the link may be up](#schedule-and-budget), such as `["0 2 * * * for '
-        '30m"]`; without it always',
+        '[when the link may be up](#schedule-and-budget), such as `["0 2 * * * for 30m"]`',
         (),
     )
     budget: int | None = key(
         bytes_a_day,
-        "bytes [a day](#schedule-and-budget) that the link may carry",
+        "bytes that the link may carry [a day](#schedule-and-budget)",
         None,
     )
     recall: bool = key(
         boolean,
-        "the fleet may [request messages of the history](fleet.md#recall) at its own broker",
+        "the fleet may [request messages of the history](fleet.md#recall)",
         default=False,
     )
     reports: bool = key(
         boolean,
-        "send state, clock records and ledger to the fleet; `false` for a "
-        "[service](../start/presets.md) that only accepts messages",
+        "send state, clock records and ledger; `false` for a [service](../start/presets.md) "
+        "that only takes messages",
         default=True,
     )
     notifications: NotificationSettings | None = table(NotificationSettings, default=None)

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from gateway.bridges.readings.number_forms import invalid, is_marker, shortest
 from gateway.bridges.settings import BridgeSettings, bridge_name, instance, key, quantity, tables
-from gateway.settings.checks import boolean, number, one_of, text, whole_number
+from gateway.settings.checks import any_number, boolean, one_of, text, whole_number
 from gateway.settings.declaration import Mistake, check
 from gateway.settings.quantities import duration
 
@@ -32,7 +32,7 @@ DEVICES_MAX = 200
 CHARACTERISTICS_MAX = 32
 
 
-@check("an address", type="string", pattern=f"^{ADDRESS.pattern}$")
+@check("text", type="string", pattern=f"^{ADDRESS.pattern}$")
 def address(value: object) -> str:
     """Return an address in upper case."""
     if not isinstance(value, str) or not ADDRESS.fullmatch(value):
@@ -45,7 +45,7 @@ def node_of(address: str) -> str:
     return address.replace(":", "").lower()
 
 
-@check("hexadecimal digits", type="string", pattern=f"^({KEY.pattern})$")
+@check("text", type="string", pattern=f"^({KEY.pattern})$")
 def encryption_key(value: object) -> str:
     """Accept a key of 16 bytes (12 for some older kinds) in hexadecimal digits."""
     if not isinstance(value, str) or not KEY.fullmatch(value):
@@ -67,23 +67,22 @@ def uuid(value: object) -> str:
 class Characteristic:
     """A GATT characteristic, read at each interval or notified."""
 
-    uuid: str = key(uuid, 'its UUID; 4 digits such as "2a6e" are one of the Bluetooth SIG')
+    uuid: str = key(uuid, 'UUID; 4 digits such as `"2a6e"` are one of the Bluetooth SIG')
     quantity: str = key(quantity, "what it measures")
     instance: str | None = key(
         instance, "distinguishes it from others of its quantity; by default the device's", None
     )
-    type: str = key(one_of(*LAYOUTS), f"{', '.join(f'`{each}`' for each in LAYOUTS)}", "int16")
+    type: str = key(one_of(*LAYOUTS), "type of the value", "int16")
     byte_order: str = key(one_of("little", "big"), "order of the bytes of a number", "little")
-    scale: float = key(number(-1e12, 1e12), "what a number is multiplied by", 1.0)
+    scale: float = key(any_number, "what a number is multiplied by", 1.0)
     unit: str | None = key(text, "unit of the reading", None)
     invalid: tuple[float, ...] | str = key(
         invalid,
-        'raw numbers that mean "no value", such as `[0x8000]`, or `"usual"` for those of the'
-        " `type`",
+        'raw numbers that mean "no value", such as `[0x8000]`',
         (),
     )
-    notify: bool = key(boolean, "whether the device sends it by notifications", default=False)
-    interval: float = key(duration(1, 86_400), "seconds between two reads", 60.0)
+    notify: bool = key(boolean, "the device sends it by notifications", default=False)
+    interval: float = key(duration(1, 86_400), "time between two reads", 60.0)
 
     def value(self, data: bytes) -> bool | int | float | str:
         """Return the value of the first bytes; raise ValueError if there are too few."""
@@ -113,20 +112,23 @@ class Characteristic:
 
 @dataclass(frozen=True, slots=True)
 class BleDevice:
-    """A listed device: its node, its key, and values that are read over a connection."""
+    """A listed device."""
 
-    address: str = key(address, 'its address, such as "A4:C1:38:11:22:33"')
+    address: str = key(address, 'such as `"A4:C1:38:11:22:33"`')
     node: str | None = key(bridge_name, "its node; by default the address without colons", None)
     instance: str | None = key(
         instance, "distinguishes its readings from those of other devices of the node", None
     )
     encryption_key: str | None = key(
-        encryption_key, "32 hexadecimal digits (24 for older kinds of Xiaomi)", None, name="key"
+        encryption_key,
+        "its key: 32 hexadecimal digits (24 for older kinds of Xiaomi)",
+        None,
+        name="key",
     )
     counter_restarts: bool = key(
         boolean,
-        "whether its counter of encrypted packets may restart, as after a battery change: old "
-        "packets can then be replayed",
+        "its packet counter may restart, as after a battery change; old packets [can then be "
+        "replayed](#ble)",
         default=False,
     )
     characteristic: tuple[Characteristic, ...] = tables(
@@ -147,7 +149,7 @@ class BleDevice:
 class BleSettings(BridgeSettings):
     """What is listened for."""
 
-    adapter: str = key(bridge_name, "the Bluetooth adapter", "hci0")
+    adapter: str = key(bridge_name, "Bluetooth adapter", "hci0")
     scanning: str = key(
         one_of("active", "passive"),
         "`active` requests more data from devices; `passive` saves their batteries and needs "
@@ -156,19 +158,19 @@ class BleSettings(BridgeSettings):
     )
     accept: str = key(
         one_of("all", "listed"),
-        "`all` devices that can be decoded, or those that are `listed`",
+        "all devices that can be decoded, or those that are listed",
         "all",
     )
-    rssi: int = key(whole_number(-127, 20), "the weakest accepted signal, in dBm", -100)
+    rssi: int = key(whole_number(-127, 20), "weakest accepted signal, in dBm", -100)
     interval: float = key(
         duration(0, 86_400),
-        "seconds between two accepted advertisements of a device; events and changes of "
-        "booleans are always accepted",
+        "time between two accepted advertisements of a device; events and changes of booleans "
+        "are always accepted",
         1.0,
     )
     stall: float = key(
         duration(0.1, 86_400),
-        "seconds without any advertisement after which the scan counts as stalled",
+        "time without any advertisement after which the scan is restarted",
         60.0,
     )
     device: tuple[BleDevice, ...] = tables(BleDevice, name="device", most=DEVICES_MAX)

@@ -76,14 +76,14 @@ logger = logging.getLogger(__name__)
 class HomeAssistantSettings(BridgeSettings):
     """Where Home Assistant looks, and when a node is gone."""
 
-    prefix: str = key(topic_prefix, "Home Assistant's discovery prefix", "homeassistant")
+    prefix: str = key(topic_prefix, "discovery prefix", "homeassistant")
     offline_after: float = key(
         number(0, 1_000_000),
-        "times its usual interval a node may be silent before it is unavailable, and a series "
-        "before it has no value; 0: without limit",
+        "times its usual interval that a node may be silent before it is unavailable, and a "
+        "series before it has no value; 0: no limit",
         10.0,
     )
-    forget: int = key(seconds(1), 'silence after which a node is removed, such as `"7d"`', WEEK)
+    forget: int = key(seconds(1), "silence after which a node is removed", WEEK)
 
 
 class Received(NamedTuple):

@@ -40,7 +40,7 @@ def map_names() -> list[str]:
     return sorted(file.stem for file in MAPS.glob("*.toml"))
 
 
-@check("the name of a map, or the path of a file", type="string", minLength=1)
+@check("text", type="string", minLength=1)
 def device_map(value: object) -> tuple[Register, ...]:
     """Accept a name or a path; return the registers."""
     name = text(value)
@@ -76,13 +76,13 @@ class MappedDevice:
     """A device with a map of registers."""
 
     map: tuple[Register, ...] = key(
-        device_map, "name of a map ([list](#maps-of-devices)), or path of your own file"
+        device_map, "name of a [map](#maps-of-devices), or path of your own"
     )
     device: int = key(whole_number(0, 255), "the device's (unit) identifier", 1)
-    node: str | None = key(bridge_name, "node of the readings; the bridge's name", None)
+    node: str | None = key(bridge_name, "node of the readings; by default the bridge's name", None)
     interval: float | None = key(
         duration(0.05, 86_400),
-        "seconds between two requests; by default that of the map, or 10",
+        "time between two requests; by default that of the map, or 10 s",
         None,
     )
 

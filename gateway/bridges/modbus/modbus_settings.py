@@ -45,22 +45,22 @@ class ModbusSettings(BridgeSettings):
         "path of the serial port (RTU), `usb:…`, `tcp://host:port`, or `rtu+tcp://host:port` "
         "for an adapter that forwards RTU frames",
     )
-    baud: int = key(whole_number(300, 4_000_000), "bits a second of a serial port", 19_200)
-    parity: str = key(one_of("none", "even", "odd"), "`none`, `even` or `odd`", "even")
-    stop_bits: int = key(whole_number(1, 2), "1 or 2", 1)
+    baud: int = key(whole_number(300, 4_000_000), "bits a second", 19_200)
+    parity: str = key(one_of("none", "even", "odd"), "parity", "even")
+    stop_bits: int = key(whole_number(1, 2), "stop bits", 1)
     timeout: float = key(
         duration(0.01, 60),
-        "seconds for a device to begin its answer, beside the transmission time at `baud`",
+        "time for a device to begin its answer, beside the transmission time",
         0.5,
     )
     pause: float = key(
         duration(0, 10),
-        "seconds of silence between two requests; at least 3.5 characters on a serial port",
+        "silence between two requests; at least 3.5 characters on a serial port",
         0.0,
     )
     max_registers: int = key(
         whole_number(1, 125),
-        "registers of one request; reduced automatically for a device that refuses so many",
+        "registers of one request; fewer for a device that refuses so many",
         WORDS_MAX,
     )
     mapped: tuple[MappedDevice, ...] = tables(MappedDevice, name="device", most=DEVICES_MAX)

@@ -9,7 +9,15 @@ from gateway.bridges.readings.number_forms import invalid, is_marker, shortest
 from gateway.bridges.readings.reading import Value, series_topic
 from gateway.bridges.settings import bridge_name, instance, key, quantity
 from gateway.bridges.supervision.control import BUTTON, SWITCH, Control, parse_number
-from gateway.settings.checks import boolean, number, one_of, text, whole_number
+from gateway.settings.checks import (
+    LARGEST,
+    any_number,
+    boolean,
+    number,
+    one_of,
+    text,
+    whole_number,
+)
 from gateway.settings.declaration import Mistake, check
 from gateway.settings.quantities import duration
 
@@ -42,12 +50,12 @@ REGISTERS_MAX = 1_000
 """Entries of one bridge."""
 
 
-@check("names with numbers", type="object", additionalProperties={"type": "number"})
+@check("table of numbers", type="object", additionalProperties={"type": "number"})
 def options(value: object) -> tuple[tuple[str, float], ...]:
     """Accept names of values, such as `{ off = 0, heat = 1 }`."""
     if not isinstance(value, dict) or not 1 <= len(value) <= OPTIONS_MAX:
         raise ValueError(f"1 to {OPTIONS_MAX} names with numbers, such as {{ off = 0, heat = 1 }}")
-    numbers = {str(name): float(number(-1e12, 1e12)(each)) for name, each in value.items()}
+    numbers = {str(name): float(any_number(each)) for name, each in value.items()}
     if len(set(numbers.values())) < len(numbers):
         raise ValueError("a number of its own for each name")
     return tuple(numbers.items())
@@ -58,7 +66,7 @@ class Register:
     """A value of a device, and its interval."""
 
     address: int = key(
-        whole_number(0, 65_535), 'its address, from 0; "register 40001" of a manual is holding 0'
+        whole_number(0, 65_535), 'address, from 0; "register 40001" of a manual is holding 0'
     )
     quantity: str = key(quantity, "what it measures")
     instance: str | None = key(
@@ -66,60 +74,58 @@ class Register:
     )
     device: int = key(whole_number(0, 255), "the device's (unit) identifier", 1)
     table: str = key(
-        one_of(*TABLES), "`holding` or `input` registers, `coil` or `discrete` inputs", "holding"
+        one_of(*TABLES), "holding or input registers, coils or discrete inputs", "holding"
     )
-    type: str = key(one_of(*LAYOUTS), f"{', '.join(f'`{each}`' for each in LAYOUTS)}", "uint16")
+    type: str = key(one_of(*LAYOUTS), "type of the number", "uint16")
     word_order: str = key(
         one_of("big", "little"),
-        "whether the `big` or the `little` end comes first",
+        "which end comes first",
         "big",
     )
-    scale: float = key(number(-1e12, 1e12), "value = raw x scale + offset", 1.0)
-    offset: float = key(number(-1e12, 1e12), "see `scale`", 0.0)
+    scale: float = key(any_number, "value = raw x `scale` + `offset`", 1.0)
+    offset: float = key(any_number, "see `scale`", 0.0)
     scale_address: int | None = key(
         whole_number(0, 65_535),
-        "address of a register behind it with the power of ten that scales the raw number, as in"
-        " SunSpec",
+        "address of the power of ten that scales the raw number, behind it, as in SunSpec",
         None,
     )
     unit: str | None = key(text, "unit of the reading", None)
-    node: str | None = key(bridge_name, "node of the reading; the bridge's name", None)
+    node: str | None = key(bridge_name, "node of the reading; by default the bridge's name", None)
     invalid: tuple[float, ...] | str = key(
         invalid,
-        'raw numbers that mean "no value", such as `[0x80000000]`, or `"usual"` for those of the'
-        " `type`",
+        "raw numbers that mean [no value](#requests), such as `[0x80000000]`",
         (),
     )
-    interval: float = key(duration(0.05, 86_400), "seconds between two requests", 10.0)
+    interval: float = key(duration(0.05, 86_400), "time between two requests", 10.0)
     deadband: float | None = key(
-        number(0, 1e12), "a value is published only when it differs by more", None
+        number(0, LARGEST), "a value is published only when it differs by more", None
     )
     refresh: float = key(
-        duration(1, 604_800), "seconds after which it is published in any case", 3600.0
+        duration(1, 604_800), "time after which it is published in any case", 3600.0
     )
     minimum: float | None = key(
-        number(-1e12, 1e12), "lowest value that may be written; by default that of the `type`", None
+        any_number, "lowest value that may be written; by default that of the `type`", None
     )
     maximum: float | None = key(
-        number(-1e12, 1e12),
+        any_number,
         "highest value that may be written; by default that of the `type`",
         None,
     )
     options: tuple[tuple[str, float], ...] = key(
         options,
-        "names of its values, `{ off = 0, heat = 1 }`, for publishing and writing",
+        "names of its values, such as `{ off = 0, heat = 1 }`",
         (),
         shown="-",
     )
     press: float | None = key(
-        number(-1e12, 1e12),
-        "makes it a button: the value that is written at each message to `…/set`; it is not read",
+        any_number,
+        "makes it a button: each message to `…/set` writes this value; it is not read",
         None,
     )
     writable: bool = key(
         boolean,
-        "what is published to `sensors/<node>/<quantity>/set` (a number, `on`, `off`, or"
-        ' `{"value":…}`) is written, and read back at once',
+        "a message to `sensors/<node>/<quantity>/set` (a number, `on`, `off`, or "
+        '`{"value":…}`) is written, and read back',
         default=False,
     )
 

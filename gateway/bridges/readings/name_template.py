@@ -61,7 +61,7 @@ def _word(value: object) -> str:
     return str(value).strip()
 
 
-@check("a name, perhaps with fields in braces", type="string", minLength=1)
+@check("text", type="string", minLength=1)
 def name_template(value: object) -> str:
     """Accept a name such as `barn` or `{model}-{id}`."""
     allowed = f"1 to {NAME_MAX} bytes without /, + and #, such as barn or {{model}}-{{id}}"

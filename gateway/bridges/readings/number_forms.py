@@ -12,7 +12,7 @@ FLOAT32_DIGITS = range(1, 10)
 
 
 @check(
-    'a list of numbers, or "usual"',
+    'list of numbers, or `"usual"`',
     anyOf=[{"type": "array", "items": {"type": "number"}}, {"const": USUAL}],
 )
 def invalid(value: object) -> tuple[float, ...] | str:

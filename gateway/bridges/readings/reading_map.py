@@ -211,7 +211,7 @@ def _is_no_event(quantity: Quantity | None, value: Value) -> bool:
 
 
 @check(
-    "a table of names",
+    "table",
     type="object",
     additionalProperties={
         "anyOf": [

@@ -61,13 +61,13 @@ class SerialSettings(BridgeSettings):
 
     port: str = key(
         port,
-        "path (`/dev/serial/by-id/…` stays the same), `usb:0403:6001` or `usb:0403:6001:<serial "
-        "number>`, `socket://host:port`, `rfc2217://host:port`, or for Wi-Fi `topic://<topic>`",
+        "path such as `/dev/serial/by-id/…`, `usb:0403:6001`, `usb:0403:6001:<serial "
+        "number>`, `socket://host:port`, `rfc2217://host:port`, or for Wi-Fi "
+        "`topic://<topic>`",
     )
     format: str = key(
         one_of("frames", "json", "csv", "nmea", "regex", *TELEGRAMS, "raw"),
-        "`frames`, `json` ([protocol](../understand/serial-protocol.md)), `csv`, `nmea`, "
-        "`regex`, `vedirect`, `dsmr`, `d0`, `sml` or `raw`",
+        "what a [line](#serial) is",
         "frames",
     )
     baud: int | None = key(
@@ -76,26 +76,24 @@ class SerialSettings(BridgeSettings):
         None,
     )
     data_bits: int | None = key(
-        whole_number(7, 8), "7 or 8 bits of a character; by default 8, for `d0` 7", None
+        whole_number(7, 8), "bits of a character; by default 8, for `d0` 7", None
     )
-    parity: str | None = key(
-        one_of(*PARITIES), "`none`, `even` or `odd`; by default `none`, for `d0` `even`", None
-    )
-    stop_bits: int = key(whole_number(1, 2), "1 or 2", 1)
+    parity: str | None = key(one_of(*PARITIES), "by default `none`, for `d0` `even`", None)
+    stop_bits: int = key(whole_number(1, 2), "stop bits", 1)
     node: str | None = key(
         name_template,
-        "node of lines without one, or built from their fields: `{model}-{id}`; by default the "
-        "bridge's name",
+        "node of lines without one, or built from their fields: `{model}-{id}`; by default "
+        "the bridge's name",
         None,
     )
     instance: str | None = key(
         name_template,
-        "instance of readings of lines without one, such as `{channel}`",
+        "instance of lines without one, such as `{channel}`",
         None,
     )
     preset: str | None = key(
         one_of(*(name for name, each in PRESETS.items() if each.node)),
-        "names of values and nodes of `json` lines of such a program, as for "
+        "what the names in `json` lines of this program mean, as for "
         "[topics](#other-programs-topics)",
         None,
     )
@@ -103,13 +101,13 @@ class SerialSettings(BridgeSettings):
     columns: tuple[str, ...] = key(
         columns, "names of the columns of `csv`; without them a header names them", ()
     )
-    separator: str = key(separator, "separator of the cells of `csv`", ",")
+    separator: str = key(separator, "of the cells of `csv`", ",")
     decimal: str = key(
         one_of(".", ","),
-        'decimal separator of `csv` and `regex`: `"."` or `","`',
+        "of numbers in `csv` and `regex`",
         ".",
     )
-    pattern: str | None = key(text, "expression of `regex` (RE2) with named groups", None)
+    pattern: str | None = key(text, "RE2 expression of `regex`, with named groups", None)
 
     def __post_init__(self) -> None:
         """Raise ValueError for keys that contradict each other."""

@@ -67,7 +67,7 @@ class TopicPattern:
         return found
 
 
-@check("topic patterns", type="array", items={"type": "string", "minLength": 1})
+@check("list of texts", type="array", items={"type": "string", "minLength": 1})
 def patterns(value: object) -> tuple[str, ...]:
     """Accept topic patterns."""
     names = texts(value)
@@ -76,7 +76,7 @@ def patterns(value: object) -> tuple[str, ...]:
     return names
 
 
-@check("topic patterns", type="array", items={"type": "string", "minLength": 1})
+@check("list of texts", type="array", items={"type": "string", "minLength": 1})
 def republished_patterns(value: object) -> tuple[str, ...]:
     """Accept topic patterns that leave out the topics on which readings are published."""
     names = patterns(value)
@@ -94,27 +94,21 @@ class MappingSettings:
         "topics with a level `{node}` and optionally `{quantity}`, `{instance}` or "
         "`{channel}`, such as `my/{node}/state`"
     )
-    preset: str | None = key(
-        one_of(*PRESETS), "topics and names of " + ", ".join(f"`{each}`" for each in PRESETS), None
-    )
+    preset: str | None = key(one_of(*PRESETS), "whose topics and names", None)
     topics: tuple[str, ...] = key(patterns, TOPICS, ())
-    node: str | None = key(
-        name_template, "node of the messages, built from their fields: `{model}-{id}`", None
-    )
+    node: str | None = key(name_template, "node, built from fields: `{model}-{id}`", None)
     instance: str | None = key(
         name_template,
-        "instance of the readings, built from their fields, such as `{channel}`",
+        "instance, built from fields, such as `{channel}`",
         None,
     )
     within: str | None = key(
-        text, "path of the object that has the readings, such as `uplink_message.payload`", None
+        text, "path of the object with the readings, such as `uplink_message.payload`", None
     )
-    time: str | None = key(
-        text, "path of the field with the readings' time, such as `received_at`", None
-    )
+    time: str | None = key(text, "path of the field with their time, such as `received_at`", None)
     map: ReadingMap = key(
         reading_map,
-        "[meanings of names of values](#names-of-values), beside the known ones",
+        "[meanings of names](#names-of-values), beside the known ones",
         NO_MAP,
         shown="-",
     )
