@@ -80,7 +80,7 @@ def _take(rule: RuleWhere, message: Message) -> bool:
 def page_table(title: str) -> dict[int, str]:
     """Return the page's names by their byte."""
     section = PAGE.split(f"### {title}\n")[1].split("\n#")[0]
-    rows = re.findall(r"^\| 0x([0-9a-f]{2}) \| `([A-Z_]+)`", section, re.MULTILINE)
+    rows = re.findall(r"0x([0-9a-f]{2}) ([A-Z_]+)", section)
     return {int(byte, 16): name for byte, name in rows}
 
 
