@@ -19,12 +19,12 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from pipeline.settings import Settings, make_settings
-from pipeline.tables import delta, islands, on_disk, staging, state
+from pipeline.tables import delta, islands, on_disk, state
 from pipeline.tables.columns import SILVER, arrow_schema
 from pipeline.tables.state import Commit, Mark, State
+from pipeline.tables.task_files import NewFile
 
 GATEWAYS = 20
 OF_A_DAY = 50_000
@@ -104,16 +104,15 @@ def history(settings: Settings, days: int, gap: range) -> None:
     silver = settings.tables / "silver"
     known = State()
     for day in range(days):
-        staged = staging.stage(settings.tables)
         date = np.datetime64(BEGIN + day * DAY_MS, "ms").astype("datetime64[D]")
         found = islands.SCHEMA.empty_table()
-        with pq.ParquetWriter(staged / "part.parquet", SCHEMA, compression="zstd") as writer:
-            for gateway in range(GATEWAYS):
-                seqs = np.arange(day * OF_A_DAY + 1, (day + 1) * OF_A_DAY + 1)
-                rows = a_day(f"g{gateway}", seqs[(seqs < gap[0]) | (seqs > gap[-1])], day + 1)
-                writer.write_table(rows)
-                found = pa.concat_tables([found, islands.islands_of(on_disk.with_ms(rows))])
-        delta.commit(silver, delta.adopt(staged, silver, delta.prefix(day + 1)), batch=day + 1)
+        file = NewFile(settings.tables, "silver", SCHEMA)
+        for gateway in range(GATEWAYS):
+            seqs = np.arange(day * OF_A_DAY + 1, (day + 1) * OF_A_DAY + 1)
+            rows = a_day(f"g{gateway}", seqs[(seqs < gap[0]) | (seqs > gap[-1])], day + 1)
+            file.write(rows)
+            found = pa.concat_tables([found, islands.islands_of(on_disk.with_ms(rows))])
+        delta.commit(silver, [file.close()], batch=day + 1)
         counts = {"bronze": 0, "quarantine": 0, "silver": islands.numbers(found)}
         known.add(Commit(day + 1, {}, counts, {}, tuple(islands.each(found)), (str(date),)))
     save(settings, known)

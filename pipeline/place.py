@@ -97,6 +97,21 @@ class Place:
         return None if _URL.match(self.name) else Path(self.name)
 
     @property
+    def url(self) -> str:
+        """The URL, of a folder too."""
+        return self.name if self.folder is None else self.folder.as_uri()
+
+    @property
+    def base(self) -> str:
+        """The last part of the name."""
+        return self.name.rpartition("/")[2]
+
+    @property
+    def parent(self) -> "Place":
+        """What the place lies in."""
+        return Place(self.name.rpartition("/")[0] or "/")
+
+    @property
     def files(self) -> "FileSystem":
         """Arrow's file system, of which `path` returns paths."""
         store = "" if self.folder is not None else "/".join(self.name.split("/", 3)[:3])
@@ -170,8 +185,10 @@ class Place:
         return _RETRIES | _store_options(self.name.partition(":")[0], os.environ)
 
 
-def place_of(where: str | Path) -> Place:
+def place_of(where: "str | Path | Place") -> Place:
     """Return the place that a path or a URL names; raises PipelineError for another URL."""
+    if isinstance(where, Place):
+        return where
     text = str(where)
     if not _URL.match(text):
         return Place(str(Path(where).absolute()))

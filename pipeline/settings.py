@@ -42,7 +42,7 @@ class Settings:
     """Where landing files and tables are, and a Spark master."""
 
     landing: Place
-    tables: Path
+    tables: Place
     checkpoints: Path
     """`checkpoints/<name of the tables' folder>` beside that folder."""
     master: str
@@ -72,7 +72,7 @@ class Settings:
 
 def make_settings(
     landing: Place | Path = LANDING,
-    tables: Path = TABLES,
+    tables: Place | Path = TABLES,
     master: str | None = None,
     batch: BatchSize | None = None,
     spark: Mapping[str, str] | None = None,
@@ -90,11 +90,11 @@ def make_settings(
     for name, size in batch._asdict().items():
         if size < 1:
             raise PipelineError(f"{size} {name} in a batch are less than 1")
-    tables = tables.resolve()
+    folder = Path(str(tables)).resolve()
     return Settings(
-        landing=landing if isinstance(landing, Place) else place_of(landing),
-        tables=tables,
-        checkpoints=tables.parent / "checkpoints" / tables.name,
+        landing=place_of(landing),
+        tables=place_of(folder),
+        checkpoints=folder.parent / "checkpoints" / folder.name,
         master=master or os.environ.get(MASTER_VARIABLE) or MASTER,
         batch=batch,
         spark=dict(spark or {}),

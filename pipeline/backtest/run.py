@@ -5,9 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from itertools import groupby
-from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,10 +16,11 @@ from gateway.where.rule import compile_rule
 from pipeline.backtest.fold import Row, Sums, TopicFold
 from pipeline.backtest.result import Point, Worst
 from pipeline.backtest.spark_sql import decision
+from pipeline.place import Place
 from pipeline.policy import TIME_MIN
 from pipeline.settings import Settings
 from pipeline.tables import delta, state
-from pipeline.tables.columns import BRONZE, DIGEST_BYTES, KEY, SILVER
+from pipeline.tables.columns import BRONZE, DIGEST_BYTES, KEY, SILVER, Columns
 from pipeline.tables.spark_files import read_files
 
 SUMS = (
@@ -37,6 +36,8 @@ SCHEMA = pa.schema(
 COLUMNS = Row._fields[:-2]
 """Those of a message; what Spark decides of it comes after them."""
 OTHERS = ("epoch", "seq", "unit")
+_OF_SILVER = {*KEY, "landing_file", "line", "part", "value", "unit", "digest"}
+_OF_SILVER |= {"event_time", "event_date"}
 SHOWN_POINTS = 2_000
 """Readings of the worst device that the report draws."""
 
@@ -56,12 +57,11 @@ def messages(spark: SparkSession, settings: Settings, asked: Asked) -> DataFrame
     """Return the messages that silver knows, each once, with payload and event time."""
     root = settings.tables
     silver = _silver(spark, root, asked)
-    folder = root / "bronze"
-    files = [folder / unquote(each["path"]) for each in delta.files(folder)]
+    files = delta.files(root / "bronze")
     if not files:
         return spark.createDataFrame([], _row_ddl())
-    bronze = read_files(spark, folder, files, BRONZE)
     named = [*KEY, "landing_file", "line"]
+    bronze = read_files(spark, root / "bronze", files, _only(BRONZE, {*named, *COLUMNS, *OTHERS}))
     event = expr("unix_millis(event_time)").alias("event_ms")
     silver = silver.where("coalesce(part, 0) = 0")
     rows = bronze.join(silver.select(*named, "value", "unit", "digest", event), named)
@@ -69,6 +69,10 @@ def messages(spark: SparkSession, settings: Settings, asked: Asked) -> DataFrame
         digest = f"substring(unhex(sha2(payload, 256)), 1, {DIGEST_BYTES})"
         rows = rows.where(f"{digest} = digest").dropDuplicates(list(KEY))
     return rows.select(*COLUMNS, *OTHERS)
+
+
+def _only(columns: Columns, wanted: set[str]) -> Columns:
+    return tuple(column for column in columns if column[0] in wanted)
 
 
 def _read_again(settings: Settings) -> bool:
@@ -156,7 +160,7 @@ def _rows(batches: Iterator[pa.RecordBatch]) -> Iterator[Row]:
         )
 
 
-def _silver(spark: SparkSession, root: Path, asked: Asked) -> DataFrame:
+def _silver(spark: SparkSession, root: Place, asked: Asked) -> DataFrame:
     found = [each for each in delta.files(root / "silver") if each["num_records"]]
     dated = col("event_date").isNotNull()
     if asked.days is not None and found:
@@ -165,12 +169,11 @@ def _silver(spark: SparkSession, root: Path, asked: Asked) -> DataFrame:
         days = [first + timedelta(days=n) for n in range(asked.days)]
         found = delta.within(found, "event_date", days)
         dated = col("event_date").between(first, newest)
-    rows = read_files(spark, root / "silver", [root / "silver" / f["path"] for f in found], SILVER)
-    rows = rows.where(dated)
+    rows = read_files(spark, root / "silver", found, _only(SILVER, _OF_SILVER)).where(dated)
     return rows if asked.gateway is None else rows.where(col("gateway_id") == asked.gateway)
 
 
-def _newest_day(root: Path, files: list[dict[str, Any]]) -> date:
+def _newest_day(root: Place, files: list[dict[str, Any]]) -> date:
     """Return the day of the newest receipt, and no day that is still to come.
 
     A file that has a receipt to come is read for those that are not, unless others are newer.
@@ -186,7 +189,7 @@ def _newest_day(root: Path, files: list[dict[str, Any]]) -> date:
     return now.date() if newest == TIME_MIN else datetime.fromtimestamp(newest / 1000, UTC).date()
 
 
-def _newest_until(root: Path, file: dict[str, Any], now_ms: int) -> int:
+def _newest_until(root: Place, file: dict[str, Any], now_ms: int) -> int:
     """Return the newest receipt (ms) of a file of silver that is not still to come, 0 for none."""
     parts = delta.parts(root / "silver", file, ["received"])
     times = (part["received"].filter(pc.less_equal(part["received"], now_ms)) for part in parts)
@@ -199,6 +202,6 @@ def _row_ddl() -> str:
     return ", ".join(f"{name} {kinds[name]}" for name in names)
 
 
-def has_tables(root: Path) -> bool:
+def has_tables(root: Place) -> bool:
     """Say whether there is something to test on."""
     return all(delta.exists(root / table) for table in ("silver", "bronze"))

@@ -6,13 +6,12 @@ stand, replaces bytes that are not UTF-8, and does not say whether a file's last
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
-from pipeline.batches.silver import decoded
+from pipeline.batches.silver import DECODED_FOLDER, decoded
 from pipeline.landing.landing_file import Row, read_landing_file
 from pipeline.landing.landing_parquet import read_landing_parquet
 from pipeline.place import Place
@@ -20,7 +19,7 @@ from pipeline.records.declarations import FleetMapping
 from pipeline.records.payloads import Payloads
 from pipeline.tables.arrow_batches import record_batches
 from pipeline.tables.columns import BATCH, BRONZE, QUARANTINE, arrow_schema, names
-from pipeline.tables.task_files import TaskFiles, write_in_tasks
+from pipeline.tables.task_files import TaskFiles, Written, write_in_tasks
 
 PARQUET = ".parquet"
 
@@ -30,13 +29,13 @@ def write_landing(
     landing: Place,
     files: Sequence[str],
     batch: int,
-    staged: Path,
+    tables: Place,
     mappings: Sequence[FleetMapping] = (),
-) -> None:
-    """Write the rows of a batch's files (paths below `landing`) as Parquet below `staged`.
+) -> list[Written]:
+    """Write the rows of a batch's files (paths below `landing`) as files that no commit has yet.
 
-    `bronze` gets the records and `decoded` what silver needs of them; `quarantine` gets the
-    rest. A task opens and writes files itself, so all workers must see both at one path.
+    `bronze` gets the records, DECODED_FOLDER what silver needs of them, in files of the same names,
+    and `quarantine` the rest. A task opens and writes files itself, so all workers must see both.
     """
 
     def write(listed: Iterable[str], out: TaskFiles) -> None:
@@ -45,7 +44,7 @@ def write_landing(
             _write(rows, out, payloads, batch)
 
     context = spark.sparkContext
-    write_in_tasks(context, files, context.defaultParallelism, staged, write)
+    return write_in_tasks(context, files, context.defaultParallelism, tables, write)
 
 
 def landing_batches(landing: Place, files: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -65,7 +64,7 @@ def _write(rows: pa.RecordBatch, out: TaskFiles, payloads: Payloads, batch: int)
         out.add("quarantine", _of_batch(rows.filter(pc.invert(right)), batch))
     good = _of_batch(good.select(names(BRONZE)), batch)
     out.add("bronze", good)
-    out.add("decoded", decoded(good, payloads))
+    out.add(DECODED_FOLDER, decoded(good, payloads))
 
 
 def _of_batch(rows: pa.RecordBatch, batch: int) -> pa.RecordBatch:

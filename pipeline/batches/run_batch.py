@@ -1,40 +1,38 @@
 """One batch from its landing files to a commit."""
 
-import shutil
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from pipeline.batches.bronze import write_landing
 from pipeline.batches.judge import ARRIVED, EARLIER, LEFT_OUT, left_out
 from pipeline.batches.plan import Batch
 from pipeline.batches.reports import store_reports
-from pipeline.batches.silver import DECODED, Judged, write_silver
+from pipeline.batches.silver import DECODED, DECODED_FOLDER, Judged, write_silver
 from pipeline.clock.known import corrections_for
 from pipeline.landing.listing import kind
+from pipeline.place import Place
 from pipeline.records.declarations import FleetMapping
 from pipeline.settings import Settings
-from pipeline.tables import delta, islands, on_disk, staging
+from pipeline.tables import delta, islands, on_disk
 from pipeline.tables.columns import KEY, QUARANTINE, SILVER, arrow_schema, first_parts
 from pipeline.tables.quarantined import COLUMNS, counted, quarantined
 from pipeline.tables.state import Commit, State, write_commit
+from pipeline.tables.task_files import Written, discard, of, write_file
 
 OpenSession = Callable[[], SparkSession]
 
 
 class _Rows(NamedTuple):
-    """A batch's files of records, and where their rows are written."""
+    """A batch's files of records, and how they are read."""
 
     number: int
     names: list[str]
-    staged: Path
     mappings: Sequence[FleetMapping]
 
 
@@ -51,21 +49,26 @@ def run_batch(
     same rows, so it may stop anywhere: before the commit nothing of it counts. Payloads are read by
     `mappings`.
     """
-    staged = staging.stage(settings.tables)
+    root = settings.tables
     reports = store_reports(settings, batch)
     names = [name for name in batch.files if kind(name) == "records"]
+    written: list[Written] = []
     if names:
-        rows = _Rows(batch.number, names, staged, mappings)
-        _write_records(open_session(), settings, rows, state)
+        rows = _Rows(batch.number, names, mappings)
+        written += _write_records(open_session(), settings, rows, state)
     if reports.faults:
-        on_disk.write_rows(staged / "quarantine", "quarantine", reports.faults)
-    counts = {table: on_disk.count_rows(staged / table) for table in ("bronze", "quarantine")}
-    bad = list(quarantined(_quarantine(staged), batch.files))
-    added = _keys(staged / "silver")
+        faults = pa.Table.from_pylist(reports.faults, arrow_schema(on_disk.TABLES["quarantine"]))
+        written.append(write_file(root, "quarantine", faults))
+    counts = {table: sum(f.rows for f in of(written, table)) for table in on_disk.COUNTED}
+    wrong = on_disk.read_columns(root, of(written, "quarantine"), QUARANTINE, COLUMNS)
+    bad = list(quarantined(wrong, batch.files))
+    added = _keys(root, of(written, "silver"))
     counts["silver"] = added.num_rows
     dates = set(pc.unique(added["event_date"].cast(pa.string())).to_pylist())
     dates.update(str(each.day) for each in bad if each.day is not None)
-    _put_in_place(settings.tables, batch.number, staged)
+    for table in on_disk.COUNTED:
+        if found := of(written, table):
+            delta.commit(root / table, found, batch=batch.number)
     commit = Commit(
         batch.number,
         batch.files,
@@ -84,62 +87,57 @@ def run_batch(
 def _write_records(
     spark: SparkSession,
     settings: Settings,
-    batch: "_Rows",
+    batch: _Rows,
     state: State,
-) -> None:
-    staged = batch.staged
-    write_landing(spark, settings.landing, batch.names, batch.number, staged, batch.mappings)
-    arrived = on_disk.read_columns(
-        staged / "decoded", DECODED, [*(name for name, _ in ARRIVED), "part"]
-    )
-    arrived = first_parts(arrived)
+) -> list[Written]:
+    """Write the rows of a batch's records; return the files, of which no commit has one yet."""
+    root = settings.tables
+    raw = write_landing(spark, settings.landing, batch.names, batch.number, root, batch.mappings)
+    decoded = of(raw, DECODED_FOLDER)
+    wanted = [*(name for name, _ in ARRIVED), "part"]
+    arrived = first_parts(on_disk.read_columns(root, decoded, DECODED, wanted))
     if not arrived.num_rows:
-        return
+        return raw
     times = pa.nulls(arrived.num_rows, pa.int64())
     found = islands.islands_of(arrived.append_column("event_ms", times))
     again = islands.overlapping(state.islands, found)
     losing = LEFT_OUT.empty_table()
     if again.num_rows or islands.numbers(found) < arrived.num_rows:
-        losing = left_out(arrived, _earlier(settings.tables, again) if again.num_rows else ())
+        losing = left_out(arrived, _earlier(root, again) if again.num_rows else ())
     seen: list[islands.Island] = []
     if again.num_rows and state.trimmed:  # silver may have deleted some
         known = islands.of_epochs(state.islands, pc.unique(again["epoch"]))
         seen = list(islands.each(known))
-    corrections = corrections_for(settings.tables, found)
-    write_silver(spark, staged, Judged(losing, seen, corrections, int(time.time() * 1000)))
+    judged = Judged(losing, seen, corrections_for(root, found), int(time.time() * 1000))
+    made = write_silver(spark, root, decoded, judged)
+    discard(root, decoded)
+    return raw + made
 
 
-def _earlier(root: Path, found: pa.Table) -> Iterator[pa.Table]:
+def _earlier(root: Place, found: pa.Table) -> Iterator[pa.Table]:
     """Yield silver's rows that may share a key with the islands, file by file."""
-    folder = root / "silver"
-    schema = arrow_schema(EARLIER)
-    first, last = pc.min(found["first"]), pc.max(found["last"])
-    near = (
-        pc.field("epoch").isin(pc.unique(found["epoch"]))
-        & (pc.field("seq") >= first)
-        & (pc.field("seq") <= last)
-    )
-    for each in delta.files(folder):
-        if delta.may_hold(each, found):
-            path = folder / each["path"]
-            yield pq.read_table(path, schema=schema, filters=near, partitioning=None)
+    silver, schema = root / "silver", arrow_schema(EARLIER)
+    epochs = pc.unique(found["epoch"])
+    first, last = pc.min(found["first"]).as_py(), pc.max(found["last"]).as_py()
+    ends = {"epoch": (pc.min(epochs).as_py(), pc.max(epochs).as_py()), "seq": (first, last)}
+    for each in delta.files(silver):
+        if not delta.may_hold(each, found):
+            continue
+        with delta.parquet(silver, each["path"]) as source:
+            groups = delta.groups(source, ends)
+            for part in source.iter_batches(
+                delta.SCANNED, row_groups=groups, columns=schema.names, use_threads=False
+            ):
+                rows = delta.typed(pa.Table.from_batches([part]), schema)
+                near = pc.is_in(rows["epoch"], value_set=epochs)
+                for compare, end in ((pc.greater_equal, first), (pc.less_equal, last)):
+                    near = pc.and_(near, compare(rows["seq"], end))
+                yield rows.filter(near)
 
 
-def _quarantine(staged: Path) -> pa.Table:
-    return on_disk.read_columns(staged / "quarantine", QUARANTINE, COLUMNS)
-
-
-def _keys(folder: Path) -> pa.Table:
+def _keys(root: Place, files: Sequence[Written]) -> pa.Table:
     """Return the keys, the time and the date of silver's new rows."""
-    rows = on_disk.read_columns(folder, SILVER, [*KEY, "event_time", "part"])
+    rows = on_disk.read_columns(root, files, SILVER, [*KEY, "event_time", "part"])
     rows = on_disk.with_ms(first_parts(rows))
     days = rows["event_ms"].cast(pa.timestamp("ms")).cast(pa.date32())
     return rows.append_column("event_date", days)
-
-
-def _put_in_place(root: Path, batch: int, staged: Path) -> None:
-    for table in on_disk.COUNTED:
-        added = delta.adopt(staged / table, root / table, delta.prefix(batch))
-        if added:
-            delta.commit(root / table, added, batch=batch)
-    shutil.rmtree(staged, ignore_errors=True)  # a job of Spark's may still be tidying up

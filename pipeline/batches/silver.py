@@ -3,20 +3,20 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from pipeline.clock.spans import Correction
 from pipeline.clock.timing import timed
+from pipeline.place import Place
 from pipeline.policy import in_range
 from pipeline.records import reasons
 from pipeline.records.payloads import Payloads
 from pipeline.records.reading import Reading
+from pipeline.tables import delta
 from pipeline.tables.arrays import Array, integers, numbers, runs, spread, strings
 from pipeline.tables.columns import (
     BATCH,
@@ -29,8 +29,7 @@ from pipeline.tables.columns import (
     names,
 )
 from pipeline.tables.islands import Island, holders
-from pipeline.tables.on_disk import parquet_files
-from pipeline.tables.task_files import GROUP_ROWS, TaskFiles, write_in_tasks
+from pipeline.tables.task_files import GROUP_ROWS, TaskFiles, Written, of, write_in_tasks
 
 READING: Columns = tuple(
     (name, dict(SILVER)[name])
@@ -58,6 +57,8 @@ CARRIED: Columns = tuple(
 )
 MADE = frozenset(("part", *(name for name, _ in READING)))
 DECODED: Columns = (*CARRIED, ("part", dict(SILVER)["part"]), *READING)
+DECODED_FOLDER = "silver/decoded"
+"""Where DECODED rows lie until silver has theirs; `vacuum` removes what a kill leaves."""
 
 _WRONG_TIME = "time is not in milliseconds from 2000 to 2099"
 AT_ONCE = 5 * GROUP_ROWS
@@ -82,25 +83,26 @@ class Judged:
     """When the rows were read."""
 
 
-def write_silver(spark: SparkSession, staged: Path, judged: Judged) -> None:
-    """Write silver's rows below `staged`, and the quarantine's, from what `write_landing` wrote."""
-    target = str(staged)
+def write_silver(
+    spark: SparkSession, tables: Place, decoded: Sequence[Written], judged: Judged
+) -> list[Written]:
+    """Write silver's rows, and the quarantine's, of files of DECODED rows and bronze's beside."""
 
     def write(names: Iterable[str], out: TaskFiles) -> None:
         faults = judged.losing.filter(judged.losing["conflicts"])
         for name in names:
-            for part in _parts_of(Path(target, "decoded", name)):
+            for part in _parts_of(tables / DECODED_FOLDER, name):
                 out.add_table("silver", silver(firsts(part, judged), judged.known, judged.read_ms))
-            for part in _parts_of(Path(target, "bronze", name)) if faults.num_rows else ():
-                out.add_table("quarantine/conflicts", conflicts(part, faults))
+            for part in _parts_of(tables / "bronze", name) if faults.num_rows else ():
+                out.add_table("quarantine", conflicts(part, faults))
 
-    files = [file.name for file in parquet_files(staged / "decoded")]
-    write_in_tasks(spark.sparkContext, files, len(files), staged, write)
+    names = [each.name for each in of(decoded, DECODED_FOLDER)]
+    return write_in_tasks(spark.sparkContext, names, len(names), tables, write)
 
 
-def _parts_of(file: Path) -> Iterator[pa.Table]:
-    with pq.ParquetFile(file) as source:
-        for part in source.iter_batches(AT_ONCE):
+def _parts_of(folder: Place, name: str) -> Iterator[pa.Table]:
+    with delta.parquet(folder, name) as source:
+        for part in source.iter_batches(AT_ONCE, use_threads=False):
             yield pa.Table.from_batches([part])
 
 

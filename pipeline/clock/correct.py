@@ -1,30 +1,29 @@
 """Rows of silver whose clock became known after they came: their times are worked out anew."""
 
-import shutil
 import time
-from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
-from urllib.parse import unquote
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.functions import broadcast
+from pyspark.sql import SparkSession
 
 from pipeline.clock.known import corrections_for
 from pipeline.clock.spans import Correction, Epoch
 from pipeline.clock.timing import timed
-from pipeline.tables import delta, islands, on_disk, staging
-from pipeline.tables.columns import SILVER, ddl, names
-from pipeline.tables.spark_files import read_files, write_folder
+from pipeline.place import Place
+from pipeline.tables import delta, islands, on_disk
+from pipeline.tables.columns import SILVER, arrow_schema
+from pipeline.tables.task_files import GROUP_ROWS, TaskFiles, write_in_tasks
 
-_DATED = pa.schema([("epoch", pa.string()), ("event_date", pa.date32())])
+_DATED = ("epoch", "event_date")
+AT_ONCE = 5 * GROUP_ROWS
+"""Rows that a task has in memory at one time, and puts in the order of their dates."""
 
 
 def correct(
     open_session: Callable[[], SparkSession],
-    root: Path,
+    root: Place,
     known: pa.Table,
     epochs: set[Epoch],
     note: Callable[[set[str]], None],
@@ -34,51 +33,62 @@ def correct(
     `known` are silver's islands. Files that hold such rows are replaced in one step; `note` gets
     the dates of such rows, old and new, before that.
     """
+    silver = root / "silver"
     touched = _of(known, epochs)
-    near = [each for each in delta.files(root / "silver") if delta.may_hold(each, touched)]
+    may_hold = [each for each in delta.files(silver) if delta.may_hold(each, touched)]
+    before = {each["path"]: _dates(delta.parts(silver, each, _DATED), epochs) for each in may_hold}
+    near = [each for each in may_hold if before[each["path"]]]
     if not touched.num_rows or not near:
         return
-    spark = open_session()
-    rows = read_files(spark, root / "silver", [root / "silver" / f["path"] for f in near], SILVER)
-    staged = staging.stage(root)
-    result = retimed(rows, sorted(epochs), corrections_for(root, touched))
-    write_folder(result, staged / "silver")
-    dates = _dates([root / "silver" / unquote(each["path"]) for each in near], epochs)
-    note(dates | _dates(on_disk.parquet_files(staged / "silver"), epochs))
-    name = f"corrected-{staged.name.rpartition('-')[2]}"
-    added = delta.adopt(staged / "silver", root / "silver", name)
-    delta.commit(root / "silver", added, delta.removals(near))
-    shutil.rmtree(staged)
+    corrections, read_ms = corrections_for(root, touched), int(time.time() * 1000)
+
+    def write(files: Iterable[Mapping[str, Any]], out: TaskFiles) -> None:
+        for file in files:
+            for rows in _rows(silver, file):
+                out.add_table("silver", retimed(rows, epochs, corrections, read_ms))
+
+    context = open_session().sparkContext
+    written = write_in_tasks(context, near, len(near), root, write)
+    after = on_disk.read_columns(root, written, SILVER, _DATED)
+    found = set().union(*before.values(), _dates(after.to_batches(), epochs))
+    note({str(day) for day in found if day is not None})
+    delta.commit(silver, written, near)
 
 
-def _dates(files: Iterable[Path], epochs: set[Epoch]) -> set[str]:
-    """Return the event dates of these epochs' rows in some files."""
-    found: set[str] = set()
+def _rows(silver: Place, file: Mapping[str, Any]) -> Iterator[pa.Table]:
+    with delta.parquet(silver, file["path"]) as source:
+        for part in source.iter_batches(AT_ONCE, use_threads=False):
+            yield delta.typed(pa.Table.from_batches([part]), arrow_schema(SILVER))
+
+
+def _dates(parts: Iterable[pa.RecordBatch], epochs: set[Epoch]) -> set[Any]:
+    """Return the event dates of these epochs' rows, None for rows without one."""
     named = pa.array([epoch for _, epoch in epochs], pa.string())
-    for path in files:
-        with pq.ParquetFile(path) as file:
-            rows = delta.typed(file.read(_DATED.names), _DATED)
-        days = rows.filter(pc.is_in(rows["epoch"], value_set=named))["event_date"]
-        found.update(str(day) for day in pc.unique(days).to_pylist() if day is not None)
+    found: set[Any] = set()
+    for part in parts:
+        near = pc.is_in(part["epoch"].cast(pa.string()), value_set=named)
+        found.update(pc.unique(part["event_date"].filter(near)).to_pylist())
     return found
 
 
-def retimed(rows: DataFrame, epochs: list[Epoch], known: list[Correction]) -> DataFrame:
-    """Return silver's rows, those of the epochs with the time that holds by the corrections."""
-    asked = broadcast(rows.sparkSession.createDataFrame(epochs, "gateway_id string, epoch string"))
-    keys = ["gateway_id", "epoch"]
-    now = int(time.time() * 1000)
+def retimed(
+    rows: pa.Table, epochs: set[Epoch], known: Sequence[Correction], read_ms: int
+) -> pa.Table:
+    """Return silver's rows, those of the epochs with the times that hold at `read_ms`.
 
-    def again(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for part in parts:
-            yield from timed(pa.Table.from_batches([part]), known, now).to_batches()
+    They are in the order of their dates.
+    """
+    asked = _are_of(rows, epochs)
+    changed = timed(rows.filter(asked), known, read_ms).select(rows.schema.names)
+    both = pa.concat_tables([rows.filter(pc.invert(asked)), changed.cast(rows.schema)])
+    return both.take(pc.sort_indices(both["event_date"]))
 
-    chosen = rows.join(asked, keys, "left_semi").select(names(SILVER))
-    changed = chosen.mapInArrow(again, ddl(SILVER))
-    return rows.join(asked, keys, "left_anti").select(names(SILVER)).union(changed)
+
+def _are_of(rows: pa.Table, epochs: set[Epoch]) -> pa.ChunkedArray:
+    named = pc.binary_join_element_wise(rows["gateway_id"], rows["epoch"], "/")
+    return pc.is_in(named, value_set=pa.array(["/".join(each) for each in epochs]))
 
 
 def _of(known: pa.Table, epochs: set[Epoch]) -> pa.Table:
     near = islands.of_epochs(known, pa.array(sorted({epoch for _, epoch in epochs})))
-    named = pc.binary_join_element_wise(near["gateway_id"], near["epoch"], "/")
-    return near.filter(pc.is_in(named, value_set=pa.array(["/".join(each) for each in epochs])))
+    return near.filter(_are_of(near, epochs))

@@ -1,7 +1,6 @@
 """The clock records that the tables hold, as corrections of the numbers that they concern."""
 
 import json
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -9,9 +8,10 @@ import pyarrow.compute as pc
 from pipeline.clock.record import ClockRecord, numbers_of
 from pipeline.clock.spans import Correction, Epoch, corrections
 from pipeline.tables import delta
+from pipeline.tables.delta import Where
 
 
-def corrections_for(root: Path, found: pa.Table) -> list[Correction]:
+def corrections_for(root: Where, found: pa.Table) -> list[Correction]:
     """Return the corrections of the streams that these islands name."""
     streams: dict[Epoch, set[str]] = {}
     for row in found.select(["gateway_id", "epoch", "stream"]).to_pylist():
@@ -24,7 +24,7 @@ def corrections_for(root: Path, found: pa.Table) -> list[Correction]:
     ]
 
 
-def read_records(root: Path, epochs: pa.Array) -> dict[Epoch, list[ClockRecord]]:
+def read_records(root: Where, epochs: pa.Array) -> dict[Epoch, list[ClockRecord]]:
     """Return the records of these epochs, in the order in which they came."""
     rows = delta.read(root / "clocks", filters=pc.field("epoch").isin(epochs))
     order = [("batch", "ascending"), ("landing_file", "ascending"), ("line", "ascending")]

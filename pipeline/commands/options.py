@@ -163,7 +163,8 @@ def settings_of(options: argparse.Namespace) -> Settings:
 def existing(options: argparse.Namespace) -> Settings:
     """Return the settings; raises PipelineError if there are no tables."""
     settings = settings_of(options)
-    if not settings.tables.is_dir():
+    folder = settings.tables.folder
+    if folder is not None and not folder.is_dir():
         raise PipelineError(f"there are no tables in {settings.tables}")
     return settings
 

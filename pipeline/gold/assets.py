@@ -11,6 +11,7 @@ from pipeline.errors import PipelineError
 from pipeline.policy import Aliases
 from pipeline.tables import delta
 from pipeline.tables.columns import Columns, arrow_schema
+from pipeline.tables.delta import Where
 
 ASSETS: Columns = (
     ("gateway_id", "string"),
@@ -49,7 +50,7 @@ def read_assets(file: Path) -> pa.Table:
     return found
 
 
-def moved(root: Path, assets: pa.Table | None) -> bool:
+def moved(root: Where, assets: pa.Table | None) -> bool:
     """Say whether gold differs from that by the table `assets`: by time zones or lists `was`."""
     if assets is None:
         return False
@@ -58,7 +59,7 @@ def moved(root: Path, assets: pa.Table | None) -> bool:
     return zones(before) != zones(assets) or aliases(before) != aliases(assets)
 
 
-def update(root: Path, assets: pa.Table | None) -> None:
+def update(root: Where, assets: pa.Table | None) -> None:
     """Bring the table `assets` up to these, if any."""
     table = root / "assets"
     if assets is None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime, timedelta
-from pathlib import Path
 
 import pyarrow as pa
 
@@ -10,6 +9,7 @@ from pipeline.gold.kinds import HOLDS_MS, STATE
 from pipeline.gold.readings import CARRIED, HEARD_MS, SENSOR
 from pipeline.tables import delta
 from pipeline.tables.columns import arrow_schema
+from pipeline.tables.delta import Where
 
 DAY = timedelta(days=1)
 LONGEST = timedelta(milliseconds=max(HOLDS_MS.values()))
@@ -75,7 +75,7 @@ def following(ends: Iterable[date], count: int, last: date) -> set[date]:
     return {day for end in ends for day in _days(end + DAY, min(end + count * DAY, last))}
 
 
-def carried_from(root: Path, days: Iterable[date]) -> pa.Table:
+def carried_from(root: Where, days: Iterable[date]) -> pa.Table:
     """Return CARRIED: the values that hold to the end of these days."""
     table = delta.read_parts(root / "readings_1d", _READ, "date", set(days))
     rows = [

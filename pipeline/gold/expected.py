@@ -4,13 +4,11 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import date, timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from deltalake import DeltaTable
 
 from pipeline.gold.calendars import DAY_US, dated, ordinal
 from pipeline.gold.kinds import BAD, DAY_MS
@@ -18,8 +16,10 @@ from pipeline.gold.readings import NEEDED, SENSOR, ordered
 from pipeline.gold.tasks import Bucket, Job
 from pipeline.gold.units import Units
 from pipeline.records.declared import QUARANTINE, Declared
+from pipeline.tables import delta
 from pipeline.tables.arrays import Array, coded, integers, numbers, runs, spread, strings, valid
 from pipeline.tables.columns import KEY, Columns, arrow_schema
+from pipeline.tables.delta import Where
 from pipeline.tables.task_files import TaskFiles
 
 if TYPE_CHECKING:
@@ -227,15 +227,15 @@ def left_out_of(found: pa.Table) -> pa.Table:
     return found.filter(pc.equal(found["action"], QUARANTINE)).select(LEFT_OUT.names)
 
 
-def changed(root: Path, declared: Declared) -> bool:
+def changed(root: Where, declared: Declared) -> bool:
     """Say whether gold was made with other expectations, or other kinds of quantities."""
-    return (DeltaTable((root / TABLE).as_uri()).metadata().description or "") != _words(declared)
+    return (delta.opened(root / TABLE).metadata().description or "") != _words(declared)
 
 
-def note(root: Path, declared: Declared) -> None:
+def note(root: Where, declared: Declared) -> None:
     """Note with what gold is made."""
     if changed(root, declared):
-        DeltaTable((root / TABLE).as_uri()).alter.set_table_description(_words(declared))
+        delta.opened(root / TABLE).alter.set_table_description(_words(declared))
 
 
 def _words(declared: Declared) -> str:

@@ -2,13 +2,13 @@
 
 from collections.abc import Collection, Mapping
 from datetime import date, datetime
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline.tables import delta
 from pipeline.tables.columns import Columns, arrow_schema
+from pipeline.tables.delta import Where
 
 DATE = "date"
 TABLE = "freshness"
@@ -30,7 +30,7 @@ _DAYS = {
 }
 
 
-def updated(root: Path, dates: Collection[date], reports: Mapping[str, datetime]) -> pa.Table:
+def updated(root: Where, dates: Collection[date], reports: Mapping[str, datetime]) -> pa.Table:
     """Return the table with days of gateways and nodes that were made anew, and when ledgers came.
 
     The other days are read only where the newest event of one of these days is an earlier one now,
@@ -50,13 +50,13 @@ def updated(root: Path, dates: Collection[date], reports: Mapping[str, datetime]
     return _newest([stored, *parts])
 
 
-def write(root: Path, rows: pa.Table) -> None:
+def write(root: Where, rows: pa.Table) -> None:
     """Put rows in the place of all that the table has, unless they are the same."""
     if not rows.equals(delta.read_all(root / TABLE)):
         delta.overwrite(root / TABLE, rows)
 
 
-def _days(root: Path, dates: Collection[date] | None) -> tuple[pa.Table, bool]:
+def _days(root: Where, dates: Collection[date] | None) -> tuple[pa.Table, bool]:
     """Return the newest of these dates, of all if None, and whether there are no others."""
     parts = []
     whole = True

@@ -1,15 +1,12 @@
 """The tables that are made from silver, brought up to it for some dates."""
 
 import re
-import shutil
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
-from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -26,13 +23,15 @@ from pipeline.gold.freshness import DATE, FRESHNESS
 from pipeline.gold.readings import READINGS
 from pipeline.gold.tasks import Job, SilverFile, run
 from pipeline.gold.windows import LENGTHS, LOCAL, Windows
+from pipeline.place import Place
 from pipeline.policy import Aliases
 from pipeline.records.declared import NOTHING, Declared
 from pipeline.settings import Watch, unwatched
-from pipeline.tables import delta, on_disk, staging
+from pipeline.tables import delta, on_disk
 from pipeline.tables.columns import SILVER, Columns
-from pipeline.tables.spark_files import read_files, write_folder
+from pipeline.tables.spark_files import read_files, write_rows
 from pipeline.tables.state import State
+from pipeline.tables.task_files import discard, of
 
 TABLES: dict[str, Columns] = {
     **dict.fromkeys(LENGTHS, READINGS),
@@ -58,20 +57,20 @@ ROWS_AT_ONCE = 5_000_000
 """Rows that are made at once, at least one day: what a task may have of one sensor or gateway."""
 
 
-def create(root: Path) -> None:
+def create(root: Place) -> None:
     """Give each table its columns."""
     for table, columns in TABLES.items():
         delta.create(root / table, columns)
     delta.create(root / freshness.TABLE, FRESHNESS)
 
 
-def all_dates(root: Path, known: State) -> set[str]:
+def all_dates(root: Place, known: State) -> set[str]:
     """Return the dates of silver and the quarantine."""
     bad = set(pc.unique(known.quarantined["day"]).to_pylist())
     return {day for day in bad.union(map(str, _dates(root))) if day is not None}
 
 
-def _dates(root: Path) -> set[date]:
+def _dates(root: Place) -> set[date]:
     found: set[date | None] = set()
     for part in delta.scan(root / "silver", ["event_date"]):
         found.update(pc.unique(part["event_date"]).to_pylist())
@@ -80,7 +79,7 @@ def _dates(root: Path) -> set[date]:
 
 def make(
     open_session: Callable[[], SparkSession],
-    root: Path,
+    root: Place,
     dates: Iterable[str],
     known: State,
     made: datetime | None = None,
@@ -142,7 +141,7 @@ def make(
 
 
 def make_own(
-    spark: SparkSession, root: Path, table: str, query: str, days: Collection[date]
+    spark: SparkSession, root: Place, table: str, query: str, days: Collection[date]
 ) -> None:
     """Make the rows of these days of a table of one's own, of all days if its query is new.
 
@@ -161,32 +160,24 @@ def make_own(
     elif whole:
         _show(spark, root, query, _dates(root))
         rows = own.rows_of(spark, table, query)
-    staged = staging.stage(root)
     if whole:
-        write_folder(rows, staged / table)
-        old = delta.files(root / table)
-        added = delta.adopt(staged / table, root / table, _prefix(staged))
-        delta.commit(root / table, added, delta.removals(old))
+        delta.commit(root / table, write_rows(rows, root, table), delta.files(root / table))
     else:
         wanted = rows.where(col(DATE).isin(sorted(days)))  # others would be there twice
-        write_folder(wanted, staged / table)
-        _swap(root, table, staged / table, days)
+        delta.replace(root / table, write_rows(wanted, root, table), DATE, days)
     own.note(root / table, query)
-    shutil.rmtree(staged)
 
 
-def _show(spark: SparkSession, root: Path, query: str, days: Collection[date]) -> None:
+def _show(spark: SparkSession, root: Place, query: str, days: Collection[date]) -> None:
     """Make views of the tables that a query names, of these days where they have days."""
     named = set(re.findall(r"\w+", query.lower()))
     _silver(spark, root, sorted(days)).createOrReplaceTempView("silver")
     for table, columns in VIEWS.items():
         if table in named:
             files = delta.files(root / table) if delta.exists(root / table) else []
-            near = [root / table / each["path"] for each in files if each["num_records"]]
-            rows = read_files(spark, root / table, near, columns)
-            if DATE in rows.columns:
-                rows = rows.where(col(DATE).isin(sorted(days)))
-            rows.createOrReplaceTempView(table)
+            near = [each for each in files if each["num_records"]]
+            among = (DATE, sorted(days)) if DATE in dict(columns) else None
+            read_files(spark, root / table, near, columns, among).createOrReplaceTempView(table)
 
 
 @dataclass
@@ -194,7 +185,7 @@ class _Silver:
     """The files of silver, and the way to make tables of them."""
 
     context: SparkContext
-    root: Path
+    root: Place
     files: Sequence[dict[str, Any]]
     declared: Declared
     aliases: Aliases
@@ -202,7 +193,7 @@ class _Silver:
     def of(self, days: Collection[date]) -> list[SilverFile]:
         """Return the files that may have rows of these dates."""
         return [
-            SilverFile(str(self.root / "silver" / unquote(each["path"])), each["num_records"])
+            SilverFile(self.root / "silver", each["path"], each["num_records"])
             for each in delta.within(self.files, "event_date", days)
         ]
 
@@ -235,11 +226,9 @@ class _Silver:
         self, tables: Iterable[str], dates: Collection[date], job: Job, read: Collection[date]
     ) -> None:
         """Make the rows that tables have of some dates anew, by a job that reads some dates."""
-        staged = staging.stage(self.root)
-        run(self.context, self.of(read), read, job, staged, self.aliases)
+        written = run(self.context, self.of(read), read, job, self.root, self.aliases)
         for table in tables:
-            _swap(self.root, table, staged / table, dates)
-        shutil.rmtree(staged)
+            delta.replace(self.root / table, of(written, table), DATE, dates)
 
 
 def _make_days(silver: _Silver, dates: list[date], quarantined: Quarantined) -> None:
@@ -277,10 +266,9 @@ def _make_local(
 @contextmanager
 def _lacking(silver: _Silver, days: Collection[date]) -> Iterator[silences.Lacking]:
     """Give tasks a file of these days' gaps of numbers, of which each would read all."""
-    staged = staging.stage(silver.root)
-    silences.write_near(silver.root, min(days), max(days), staged / "gaps.parquet")
-    yield silences.Lacking(staged / "gaps.parquet", silver.aliases)
-    shutil.rmtree(staged)
+    near = silences.write_near(silver.root, min(days), max(days))
+    yield silences.Lacking(silver.root, near, silver.aliases)
+    discard(silver.root, [near])
 
 
 def _windows(
@@ -310,7 +298,7 @@ def _make_unexpected(silver: _Silver, dates: list[date]) -> None:
         silver.make((expected.TABLE,), days, Unexpected(expectations, tuple(days)), read)
 
 
-def _carried(root: Path, days: list[date]) -> pa.Table:
+def _carried(root: Place, days: list[date]) -> pa.Table:
     """Return the values that hold when some days begin."""
     return carried.carried_from(root, [first - carried.DAY for first, _ in carried.runs(days)])
 
@@ -319,21 +307,9 @@ def _ms(time: datetime) -> int:
     return int(time.timestamp() * 1000)
 
 
-def _silver(spark: SparkSession, root: Path, dates: list[date]) -> DataFrame:
-    folder = root / "silver"
-    near = delta.within(delta.files(folder), "event_date", dates)
-    rows = read_files(spark, folder, [folder / each["path"] for each in near], SILVER)
-    return rows.where(col("event_date").isin(dates))
-
-
-def _swap(root: Path, table: str, staged: Path, dates: Collection[date]) -> None:
-    """Put the files of a staged folder in the place of what the table has of these dates."""
-    delta.replace(root / table, staged, _prefix(staged.parent), DATE, dates)
-
-
-def _prefix(staged: Path) -> str:
-    """Return how the names of files begin that were made in a staged folder."""
-    return f"made-{staged.name.rpartition('-')[2]}"
+def _silver(spark: SparkSession, root: Place, dates: list[date]) -> DataFrame:
+    near = delta.within(delta.files(root / "silver"), "event_date", dates)
+    return read_files(spark, root / "silver", near, SILVER, ("event_date", dates))
 
 
 def _quarantined(dates: list[date], known: State) -> Quarantined:

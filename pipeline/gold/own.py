@@ -1,13 +1,12 @@
 """Gold tables by SQL of one's own over silver, a file a table."""
 
-from pathlib import Path
-
-from deltalake import DeltaTable, Schema
+from deltalake import Schema
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from pipeline.errors import PipelineError
+from pipeline.place import Place
 from pipeline.tables import delta
 
 DATE = "date"
@@ -26,21 +25,21 @@ def rows_of(spark: SparkSession, table: str, query: str) -> DataFrame:
     return rows
 
 
-def is_new(table: Path, query: str) -> bool:
+def is_new(table: Place, query: str) -> bool:
     """Say whether a table is not there, or has the rows of another query."""
-    return not delta.exists(table) or DeltaTable(table.as_uri()).metadata().description != query
+    return not delta.exists(table) or delta.opened(table).metadata().description != query
 
 
-def create(table: Path, rows: DataFrame) -> None:
+def create(table: Place, rows: DataFrame) -> None:
     """Make the table with the columns of these rows, in place of one of another query.
 
     Its query is noted once its rows are in it, so that a kill before that makes it new again.
     """
     schema = Schema.from_arrow(to_arrow_schema(rows.schema))
-    DeltaTable.create(table.as_uri(), schema, mode="overwrite")
+    delta.make(table, schema, mode="overwrite")
 
 
-def note(table: Path, query: str) -> None:
+def note(table: Place, query: str) -> None:
     """Note of which query the table has the rows."""
     if is_new(table, query):
-        DeltaTable(table.as_uri()).alter.set_table_description(query)
+        delta.opened(table).alter.set_table_description(query)

@@ -5,20 +5,20 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from itertools import accumulate
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from pipeline.gold.calendars import DAY_US, dated, ordinal
 from pipeline.gold.readings import SENSOR, Readings
+from pipeline.place import Place
 from pipeline.policy import Aliases
 from pipeline.tables import delta
 from pipeline.tables.arrays import Array, integers, moments, runs, strings, texts
 from pipeline.tables.columns import GAPS, Columns, arrow_schema
+from pipeline.tables.task_files import NewFile, Written
 
 if TYPE_CHECKING:
     from pipeline.records.declarations import Expectation
@@ -77,7 +77,8 @@ _ENDLESS = 2**63 - 1
 class Lacking:
     """Rows of the table `gaps` in a file, of which a task reads what it needs."""
 
-    file: Path
+    root: Place
+    file: Written
     aliases: Aliases
 
     def causes(self, readings: Readings, places: Array) -> list[int]:
@@ -98,10 +99,10 @@ class Lacking:
     def _numbers(self, spans: Mapping[Numbered, tuple[int, int]]) -> Mapping[Numbered, _Numbers]:
         """Return what did not arrive of some streams between two numbers of each."""
         epochs = strings(sorted({key[1] for key in spans}))
-        with pq.ParquetFile(self.file) as source:
+        with delta.parquet(self.root / self.file.folder, self.file.name) as source:
             parts = [
                 pa.Table.from_batches([part.filter(pc.is_in(part["epoch"], value_set=epochs))])
-                for part in source.iter_batches(ROWS_READ)
+                for part in source.iter_batches(ROWS_READ, use_threads=False)
             ]
             table = pa.concat_tables([_no_gaps(), *parts])
         found: dict[Numbered, list[tuple[int, int, bool]]] = {}
@@ -112,16 +113,19 @@ class Lacking:
         return {key: _Numbers(*map(list, zip(*rows, strict=True))) for key, rows in found.items()}
 
 
-def write_near(root: Path, first: date, last: date, file: Path) -> None:
-    """Write the gaps that may lie between two readings of these dates, a row of _GAPS each."""
+def write_near(root: Place, first: date, last: date) -> Written:
+    """Write the gaps that may lie between two readings of these dates, a row of _GAPS each.
+
+    No table has the file; `vacuum` removes what a kill leaves.
+    """
     begin, end = _midnight(first), _midnight(last + timedelta(1))
-    with pq.ParquetWriter(file, _no_gaps().schema, compression="zstd") as writer:
-        for part in delta.scan(root / "gaps", [*_GAPS, "after", "before"]):
-            before = pc.coalesce(part["before"], part["after"])
-            after = pc.coalesce(part["after"], part["before"])
-            near = pc.and_(pc.greater_equal(before, begin), pc.less(after, end))
-            rows = pa.Table.from_batches([part.filter(near)])
-            writer.write_table(delta.typed(rows, _no_gaps().schema))
+    file = NewFile(root, f"{TABLE}/gaps", _no_gaps().schema)
+    for part in delta.scan(root / "gaps", [*_GAPS, "after", "before"]):
+        before = pc.coalesce(part["before"], part["after"])
+        after = pc.coalesce(part["after"], part["before"])
+        near = pc.and_(pc.greater_equal(before, begin), pc.less(after, end))
+        file.write(delta.typed(pa.Table.from_batches([part.filter(near)]), _no_gaps().schema))
+    return file.close()
 
 
 def _midnight(day: date) -> pa.Scalar:

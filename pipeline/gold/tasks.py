@@ -7,21 +7,20 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
 from zlib import crc32
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from pipeline.gold.calendars import ordinal
+from pipeline.place import Place
 from pipeline.policy import Aliases
 from pipeline.tables import cycles, delta
 from pipeline.tables.arrays import Array, coded, dates, integers, strings, texts
 from pipeline.tables.columns import SILVER, arrow_schema
-from pipeline.tables.task_files import TaskFiles
+from pipeline.tables.task_files import TaskFiles, Written
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -37,7 +36,9 @@ ROWS_READ = 100_000
 class SilverFile(NamedTuple):
     """A file of silver."""
 
+    table: Place
     path: str
+    """As the log has it."""
     rows: int
 
 
@@ -70,19 +71,19 @@ def run(
     files: Sequence[SilverFile],
     days: Collection[date],
     job: Job,
-    target: Path,
+    root: Place,
     aliases: Aliases,
-) -> None:
-    """Do a job on the rows that files have of these dates; what the tasks write is in `target`.
+) -> list[Written]:
+    """Do a job on the rows that files have of these dates; return what the tasks wrote.
 
-    They get the rows under the names of now.
+    Their files lie below `root`, where the tables are. They get the rows under the names of now.
     """
     count = max(1, -(-sum(file.rows for file in files) // ROWS_A_TASK))
     spread = context.parallelize(files, max(1, min(len(files), context.defaultParallelism)))
     share = partial(by_bucket, days=sorted(days), job=job, count=count, aliases=aliases)
     pairs = spread.mapPartitions(share)
-    compute = partial(_compute, job=job, count=count, target=str(target))
-    pairs.partitionBy(count, int).mapPartitionsWithIndex(compute).collect()
+    compute = partial(_compute, job=job, count=count, root=root)
+    return pairs.partitionBy(count, int).mapPartitionsWithIndex(compute).collect()
 
 
 def bucket_of(columns: Iterable[pa.ChunkedArray], count: int) -> Array:
@@ -139,28 +140,14 @@ def renamed(rows: pa.Table, aliases: Aliases) -> pa.Table:
 def _read(file: SilverFile, days: pa.Array, columns: Sequence[str]) -> Iterator[pa.Table]:
     """Yield a file's rows of these days in parts; a column that it does not have yet is null."""
     schema = _schema(columns)
-    with pq.ParquetFile(file.path) as source:
-        here = [name for name in (*columns, _DAY) if name in source.schema_arrow.names]
-        groups = _groups(source, days)
-        for batch in source.iter_batches(ROWS_READ, row_groups=groups, columns=list(set(here))):
+    with delta.parquet(file.table, file.path) as source:
+        here = {name for name in (*columns, _DAY) if name in source.schema_arrow.names}
+        groups = delta.groups(source, {_DAY: (days[0].as_py(), days[-1].as_py())})
+        for batch in source.iter_batches(
+            ROWS_READ, row_groups=groups, columns=list(here), use_threads=False
+        ):
             rows = batch.filter(pc.is_in(batch[_DAY], value_set=days))
             yield delta.typed(pa.Table.from_batches([rows]), schema)
-
-
-def _groups(source: pq.ParquetFile, days: pa.Array) -> list[int]:
-    """Return the row groups that may have rows of these days, which are in order."""
-    first, last = days[0].as_py(), days[-1].as_py()
-    place = source.schema_arrow.get_field_index(_DAY)
-    kept = []
-    for group in range(source.num_row_groups):
-        statistics = source.metadata.row_group(group).column(place).statistics
-        if (
-            statistics is None
-            or not statistics.has_min_max
-            or (statistics.min <= last and statistics.max >= first)
-        ):
-            kept.append(group)
-    return kept
 
 
 def _schema(columns: Sequence[str]) -> pa.Schema:
@@ -177,15 +164,11 @@ def _packed(rows: pa.Table) -> bytes:
 
 
 def _compute(
-    number: int, pairs: Iterable[tuple[int, bytes]], job: Job, count: int, target: str
-) -> Iterable[int]:
-    from pyspark import TaskContext
-
+    number: int, pairs: Iterable[tuple[int, bytes]], job: Job, count: int, root: Place
+) -> Iterable[Written]:
     cycles.look_rarely()
-    task = TaskContext.get()
-    assert task is not None  # noqa: S101 - this runs in a task
     parts = [pa.ipc.open_stream(packed).read_all() for _, packed in pairs]
     rows = pa.concat_tables([pa.Table.from_batches([], _schema(job.columns)), *parts])
-    with TaskFiles(Path(target), number, task.taskAttemptId()) as out:
+    with TaskFiles(root) as out:
         job.write(rows, Bucket(number, count), out)
-    return ()
+    return out.written

@@ -7,7 +7,6 @@ a board that is restored from a backup, but then one epoch has ended before the 
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from itertools import combinations, pairwise
-from pathlib import Path
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -17,6 +16,7 @@ from pipeline.ledger.files import place_of
 from pipeline.policy import SWITCHES, TIME_MAX, TIME_MIN, TOLERANCE_MS
 from pipeline.tables import delta, islands
 from pipeline.tables.columns import BOARDS, arrow_schema
+from pipeline.tables.delta import Where
 
 FORK = "fork"
 """Two epochs are the same start of the gateway, or follow the same epoch, by their ledgers."""
@@ -44,7 +44,7 @@ class Boards(NamedTuple):
     last_ms: int
 
 
-def make(root: Path, known: pa.Table, gateways: set[str] | None) -> None:
+def make(root: Where, known: pa.Table, gateways: set[str] | None) -> None:
     """Make the table `boards` anew for these gateways, for all if None."""
     table = root / "boards"
     found = list(boards(root, known, gateways))
@@ -63,7 +63,7 @@ def make(root: Path, known: pa.Table, gateways: set[str] | None) -> None:
     delta.overwrite(table, pa.Table.from_pylist(stay + rows, arrow_schema(BOARDS)))
 
 
-def boards(root: Path, known: pa.Table, gateways: set[str] | None) -> Iterator[Boards]:
+def boards(root: Where, known: pa.Table, gateways: set[str] | None) -> Iterator[Boards]:
     """Yield the pairs of epochs that ran at one time; `known` are silver's islands."""
     forks = _forks(root, gateways)
     for gateway, spans in sorted(_spans(known, gateways).items()):
@@ -131,7 +131,7 @@ def _overlapping(spans: Spans) -> Iterator[tuple[str, str]]:
             running.append(epoch)
 
 
-def _forks(root: Path, gateways: set[str] | None) -> dict[str, set[frozenset[str]]]:
+def _forks(root: Where, gateways: set[str] | None) -> dict[str, set[frozenset[str]]]:
     """Return the pairs of epochs that are one start, or follow one epoch, by gateway."""
     rows = delta.read(
         root / "ledger", ["gateway_id", "epoch", "start", "outcome", "last", "landing_file"]

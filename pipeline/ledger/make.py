@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Iterator
 from datetime import date, timedelta
 from operator import itemgetter
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,6 +13,7 @@ from pipeline.ledger.entry import Entry, Range
 from pipeline.ledger.files import LedgerLine, place_of
 from pipeline.tables import delta, islands
 from pipeline.tables.columns import GAPS, STREAMS, Columns, arrow_schema
+from pipeline.tables.delta import Where
 from pipeline.tables.islands import Island
 
 _KEYS = ("gateway", "epoch", "stream")
@@ -26,7 +26,7 @@ Starts = dict[tuple[str, str], int]
 
 
 def make(
-    root: Path,
+    root: Where,
     known: pa.Table,
     touched: set[Key] | None,
     note: Callable[[set[str]], None] = lambda _dates: None,
@@ -49,7 +49,7 @@ def make(
     _replace(root / "streams", pa.concat_tables(streams), changed)
 
 
-def _dates_changed(root: Path, new: pa.Table, epochs: set[str], starts: Starts) -> set[str]:
+def _dates_changed(root: Where, new: pa.Table, epochs: set[str], starts: Starts) -> set[str]:
     """Return the dates at the ends of gaps of these epochs that come, go or have another outcome.
 
     Why a sensor was silent in such a date may be another reason now. Not so where days lie between,
@@ -78,7 +78,7 @@ def _newest_starts(starts: Starts) -> dict[str, str]:
     return {gateway: epoch for (gateway, epoch), _ in sorted(starts.items(), key=itemgetter(1))}
 
 
-def _portions(root: Path, known: pa.Table, touched: set[Key] | None) -> Iterator[pa.Array]:
+def _portions(root: Where, known: pa.Table, touched: set[Key] | None) -> Iterator[pa.Array]:
     """Yield the epochs of these streams, of all if None, some at a time."""
     ranges = delta.read(root / "ledger", ["epoch"])["epoch"].cast(pa.string())
     counted = pc.value_counts(
@@ -99,7 +99,7 @@ def _portions(root: Path, known: pa.Table, touched: set[Key] | None) -> Iterator
         yield pa.array(portion, pa.string())
 
 
-def _compared(root: Path, known: pa.Table, epochs: pa.Array, starts: Starts) -> list[Stream]:
+def _compared(root: Where, known: pa.Table, epochs: pa.Array, starts: Starts) -> list[Stream]:
     arrived: dict[Key, list[Island]] = {}
     for island in islands.each(islands.of_epochs(known, epochs)):
         arrived.setdefault(island[:3], []).append(island)
@@ -119,7 +119,7 @@ def _row(stream: Stream, newest: dict[str, int | None]) -> dict[str, object]:
     )
 
 
-def _ledger_lines(root: Path, epochs: pa.Array, starts: Starts) -> Iterable[LedgerLine]:
+def _ledger_lines(root: Where, epochs: pa.Array, starts: Starts) -> Iterable[LedgerLine]:
     """Yield what the table `ledger` says of these epochs, as entries of one range each."""
     for row in delta.read(root / "ledger", filters=pc.field("epoch").isin(epochs)).to_pylist():
         gateway, epoch, number = place_of(row["landing_file"])
@@ -134,7 +134,7 @@ def _ledger_lines(root: Path, epochs: pa.Array, starts: Starts) -> Iterable[Ledg
         yield LedgerLine(row["gateway_id"], epoch, number, row["line"], entry, start)
 
 
-def _starts(root: Path) -> Starts:
+def _starts(root: Where) -> Starts:
     rows = delta.read(root / "ledger", ["gateway_id", "epoch", "start"])
     known = rows.filter(pc.is_valid(rows["start"])).group_by(["gateway_id", "epoch"])
     return {
@@ -155,7 +155,7 @@ def _rows(rows: Iterable[dict[str, object]], columns: Columns) -> pa.Table:
     return pa.Table.from_pylist(list(rows), schema=arrow_schema(columns))
 
 
-def _replace(table: Path, new: pa.Table, epochs: set[str] | None) -> None:
+def _replace(table: Where, new: pa.Table, epochs: set[str] | None) -> None:
     order = [(name, "ascending") for name in (*_KEYS, "first") if name in new.column_names]
     if epochs is None:
         delta.overwrite(table, new.sort_by(order))

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 from pipeline.errors import PipelineError
@@ -11,6 +10,7 @@ from pipeline.ledger.boards import FORK
 from pipeline.ledger.completeness import BAD, MISSING, NOT_TOLD, OUTCOMES, UNRECORDED
 from pipeline.printable import printable
 from pipeline.tables import delta
+from pipeline.tables.delta import Where
 
 GAPS_SHOWN = 100
 """Gaps that are listed one by one; of further ones only the number."""
@@ -31,17 +31,17 @@ WHY = {
 _NOT_ON_PURPOSE = (*BAD, NOT_TOLD, UNRECORDED, "rejected")
 
 
-def read_streams(root: Path, gateway: str | None = None) -> list[Row]:
+def read_streams(root: Where, gateway: str | None = None) -> list[Row]:
     """Return the rows of `streams`, those of one gateway if it is named."""
     return _rows(root, "streams", gateway)
 
 
-def read_gaps(root: Path, gateway: str | None = None) -> list[Row]:
+def read_gaps(root: Where, gateway: str | None = None) -> list[Row]:
     """Return the rows of `gaps`, those of one gateway if it is named."""
     return _rows(root, "gaps", gateway)
 
 
-def read_boards(root: Path, gateway: str | None = None) -> list[Row]:
+def read_boards(root: Where, gateway: str | None = None) -> list[Row]:
     """Return the rows of `boards`, those of one gateway if it is named."""
     return _rows(root, "boards", gateway) if delta.exists(root / "boards") else []
 
@@ -124,7 +124,7 @@ def _shown(time: datetime | None) -> str:
     return time.strftime("%Y-%m-%d %H:%M:%S") if time else ""
 
 
-def _rows(root: Path, table: str, gateway: str | None) -> list[Row]:
+def _rows(root: Where, table: str, gateway: str | None) -> list[Row]:
     if not delta.exists(root / table):
         raise PipelineError(f"there are no tables in {root}: run `tidegate-pipeline once` first")
     rows: list[Row] = delta.read_all(root / table).to_pylist()

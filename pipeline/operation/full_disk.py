@@ -42,7 +42,7 @@ def _place(settings: Settings) -> str:
 
 def _fullest(settings: Settings) -> tuple[Path, int]:
     """Return the folder that Spark or the pipeline writes to with the least room, and its room."""
-    folders = [settings.tables, settings.checkpoints]
+    folders = [each for each in (settings.tables.folder, settings.checkpoints) if each is not None]
     if "spark.local.dir" in settings.spark:
         folders.append(Path(settings.spark["spark.local.dir"]))
     room = {folder: shutil.disk_usage(_existing(folder)).free for folder in folders}

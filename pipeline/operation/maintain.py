@@ -1,18 +1,18 @@
 """Fewer and larger files, and an end to what is too old."""
 
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from deltalake import DeltaTable, WriterProperties
+from deltalake import WriterProperties
 
 from pipeline.errors import PipelineError
 from pipeline.gold import make as gold
 from pipeline.gold.freshness import DATE
 from pipeline.gold.windows import LOCAL
 from pipeline.operation.full_disk import full_disk
+from pipeline.place import Place
 from pipeline.policy import TIME_MIN
 from pipeline.settings import Settings
 from pipeline.tables import delta, on_disk, state
@@ -45,7 +45,7 @@ def compact(settings: Settings) -> Done:
     before = after = 0
     with full_disk(settings), locked(settings.checkpoints):
         for table in _present(settings.tables):
-            found = DeltaTable(table.as_uri())
+            found = delta.opened(table)
             before += len(found.file_uris())
             found.optimize.compact(target_size=delta.JOINED_BYTES, writer_properties=WRITER)
             found.create_checkpoint()
@@ -58,7 +58,7 @@ def vacuum(settings: Settings, hours: int = RETENTION_HOURS) -> int:
     removed = 0
     with full_disk(settings), locked(settings.checkpoints):
         for table in _present(settings.tables):
-            gone = DeltaTable(table.as_uri()).vacuum(
+            gone = delta.opened(table).vacuum(
                 retention_hours=hours, dry_run=False, enforce_retention_duration=False, full=True
             )
             removed += len(gone)
@@ -88,7 +88,7 @@ def keep(settings: Settings, days: int, now: datetime | None = None) -> Done:
         for table, rows in older.items():
             root = settings.tables / table
             if delta.exists(root):
-                result = DeltaTable(root.as_uri()).delete(rows)
+                result = delta.opened(root).delete(rows)
                 deleted += result["num_deleted_rows"] or 0
         old = _older(settings.tables, committed, limit_ms, now_ms)
         for table in RAW:
@@ -99,11 +99,11 @@ def keep(settings: Settings, days: int, now: datetime | None = None) -> Done:
     return Done(0, 0, deleted)
 
 
-def _present(root: Path) -> list[Path]:
+def _present(root: Place) -> list[Place]:
     return [root / table for table in TABLES if delta.exists(root / table)]
 
 
-def _older(root: Path, committed: State, limit_ms: int, now_ms: int) -> set[int]:
+def _older(root: Place, committed: State, limit_ms: int, now_ms: int) -> set[int]:
     """Return the batches of which all rows were received before; receipts that cannot be are none.
 
     A batch without any goes by the last change of its landing files.
@@ -125,7 +125,7 @@ def _older(root: Path, committed: State, limit_ms: int, now_ms: int) -> set[int]
     return {batch for batch, received in newest.items() if received < limit_ms}
 
 
-def _recount(root: Path, committed: State, old: set[int]) -> int:
+def _recount(root: Place, committed: State, old: set[int]) -> int:
     """Count silver's rows anew, and none of old batches elsewhere; returns how many those were."""
     counts = on_disk.rows_by_batch(root / "silver")
     if on_disk.DAMAGED in counts.values():

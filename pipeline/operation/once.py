@@ -119,9 +119,10 @@ def run_once(
     when it cannot begin, JobError when Spark gives up or a disk is full; batches that were
     committed by then stay.
     """
-    if settings.tables.exists() and not settings.tables.is_dir():
-        raise PipelineError(f"tables folder {settings.tables} is a file, not a folder")
-    if "%" in str(settings.tables):  # the library takes it for an escape, whatever one writes
+    folder = settings.tables.folder
+    if folder is not None and folder.is_file():
+        raise PipelineError(f"tables folder {folder} is a file, not a folder")
+    if "%" in settings.tables.name:  # the library takes it for an escape, whatever one writes
         raise PipelineError(f"tables folder {settings.tables} has a % in its path: rename it")
     with full_disk(settings), locked(settings.checkpoints):
         begun = time.monotonic()
@@ -152,8 +153,8 @@ def _prepare(settings: Settings, *, verify: bool) -> tuple[State, Listing, Plan]
     """Return what was committed and what is to be done; what a kill left is tidied up."""
     settled = {} if verify else state.settled(settings.checkpoints)
     listing = list_landing(settings.landing, settled)
-    settings.tables.mkdir(parents=True, exist_ok=True)
-    staging.clear(settings.tables)
+    if settings.tables.folder is not None:
+        settings.tables.folder.mkdir(parents=True, exist_ok=True)
     staging.clear(settings.checkpoints)
     newest = on_disk.create(settings.tables)
     committed = state.load(settings.checkpoints)

@@ -87,10 +87,13 @@ def publish(
     store = place_of(url)
     if store.folder is not None:
         raise PipelineError(f"{url} is not {URLS}")
+    folder = settings.tables.folder
+    if folder is None:
+        raise PipelineError(f"{settings.tables} is in a store: readers find the tables there")
     with locked(settings.checkpoints, COPY):
         for _ in range(TRIES):
             with locked(settings.checkpoints, wait=True):
-                source, tables = _source(settings.tables), list(_listed(settings.tables))
+                source, tables = _source(settings.tables), list(_listed(folder))
             try:
                 with store_errors(f"cannot write to {store}"):
                     return _bring_up(store, tables, f"copy of {source}", anew=anew, vacuum=vacuum)
@@ -99,16 +102,16 @@ def publish(
     raise JobError("the tables' files were replaced repeatedly while they were copied")
 
 
-def _source(root: Path) -> str:
+def _source(root: Place) -> str:
     """Return what tells these tables from all others."""
     if not delta.exists(root / "silver"):
         raise PipelineError(f"there are no tables in {root}")
-    return str(DeltaTable((root / "silver").as_uri()).metadata().id)
+    return str(delta.opened(root / "silver").metadata().id)
 
 
 def _listed(root: Path) -> Iterator[Table]:
-    for folder in sorted(each for each in root.iterdir() if delta.exists(each)):
-        table = DeltaTable(folder.as_uri())
+    for folder in (root / name for name in delta.tables_in(root)):
+        table = delta.opened(folder)
         paths = [folder / unquote(each["path"]) for each in delta.shown(table)]
         yield Table(folder.name, folder, table.schema(), _files(folder, paths))
 

@@ -1,36 +1,35 @@
 """Silver's rows of some messages again, from bronze, as payloads are read now."""
 
-import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import reduce
-from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql.functions import col, expr, input_file_name, lit
+from pyspark.sql.functions import col, expr, lit
 
 from pipeline.backtest.spark_sql import topic_matches
 from pipeline.batches.judge import LEFT_OUT
-from pipeline.batches.silver import DECODED, Judged, decoded, write_silver
+from pipeline.batches.silver import DECODED, DECODED_FOLDER, Judged, decoded, write_silver
 from pipeline.clock.known import corrections_for
 from pipeline.ledger import make as ledger
 from pipeline.operation.derive import derive
 from pipeline.operation.full_disk import full_disk
 from pipeline.operation.once import How, note_mapping, spark_errors
+from pipeline.place import Place
 from pipeline.records.declarations import FleetMapping
 from pipeline.records.payloads import Payloads
 from pipeline.settings import Settings
-from pipeline.tables import cycles, delta, islands, on_disk, staging, state
+from pipeline.tables import cycles, delta, islands, on_disk, state
 from pipeline.tables.columns import BATCH, BRONZE, DIGEST_BYTES, KEY, SILVER, ddl, names
 from pipeline.tables.lock import locked
-from pipeline.tables.spark_files import read_files, read_folders, write_folder
+from pipeline.tables.spark_files import FILE, read_files, write_rows
 from pipeline.tables.state import State
+from pipeline.tables.task_files import Written, discard, of
 
 PLACE = (*KEY, "landing_file", "line")
 
@@ -67,8 +66,6 @@ def reprocess(
     row in bronze was deleted stays as it is.
     """
     with full_disk(settings), locked(settings.checkpoints):
-        staging.clear(settings.tables)
-        staging.clear(settings.checkpoints)
         on_disk.create(settings.tables)
         committed = state.load(settings.checkpoints)
         with spark_errors(settings):
@@ -91,23 +88,22 @@ def _replace(
     near, rows = _near(spark, root, chosen)
     if not near:
         return Done(0, 0, 0)
-    staged = staging.stage(root)
-    _write_again(spark, root, rows.where(_condition(chosen)), mappings, staged)
-    found = on_disk.read_columns(staged / "decoded", DECODED, [*KEY, "part"])
-    again = read_folders(spark, staged, [staged / "decoded"], DECODED)
+    read = _write_again(spark, root, rows.where(_condition(chosen)), mappings)
+    found = on_disk.read_columns(root, read, DECODED, [*KEY, "part"])
+    listed = [{"path": each.name, "num_records": each.rows} for each in read]
+    again = read_files(spark, root / DECODED_FOLDER, listed, DECODED)
     epochs = pc.unique(found["epoch"])
     corrections = corrections_for(root, islands.of_epochs(committed.islands, epochs))
     now = int(time.time() * 1000)
-    write_silver(spark, staged, Judged(LEFT_OUT.empty_table(), (), corrections, now))
-    dates = _dates(rows.where(_condition(chosen))) | _written(staged / "silver")
+    judged = Judged(LEFT_OUT.empty_table(), (), corrections, now)
+    added = of(write_silver(spark, root, read, judged), "silver")
+    dates = _dates(rows.where(_condition(chosen))) | _written(root, added)
     rest = rows.join(again.select(*KEY).distinct(), list(KEY), "left_anti").select(names(SILVER))
-    write_folder(rest, staged / "silver")
-    prefix = f"again-{staged.name.rpartition('-')[2]}"
-    added = delta.adopt(staged / "silver", root / "silver", prefix)
+    added += write_rows(rest, root, "silver")
+    discard(root, read)
     compared = committed.compared
     _note(settings, committed, dates, 0)
-    delta.commit(root / "silver", added, delta.removals(near))
-    shutil.rmtree(staged)
+    delta.commit(root / "silver", added, near)
     if not committed.trimmed:  # else silver lacks numbers that it had
         state.fold(settings.checkpoints, committed, left=on_disk.silver_islands(root))
     if compared == committed.last:  # the times around gaps may be others
@@ -121,9 +117,9 @@ def _dates(rows: DataFrame) -> set[str]:
     return {str(row.event_date or "") for row in rows.select("event_date").distinct().collect()}
 
 
-def _written(folder: Path) -> set[str]:
-    """Return the event dates of silver's rows in a folder."""
-    days = on_disk.read_columns(folder, SILVER, ["event_date"])["event_date"]
+def _written(root: Place, files: Sequence[Written]) -> set[str]:
+    """Return the event dates of silver's rows in new files."""
+    days = on_disk.read_columns(root, files, SILVER, ["event_date"])["event_date"]
     return {str(day or "") for day in pc.unique(days).to_pylist()}
 
 
@@ -135,20 +131,15 @@ def _note(settings: Settings, committed: State, dates: set[str], compared: int) 
 
 
 def _near(
-    spark: SparkSession, root: Path, chosen: Selection
+    spark: SparkSession, root: Place, chosen: Selection
 ) -> tuple[list[dict[str, Any]], DataFrame]:
     """Return those files of silver that have chosen rows (delta.files), and all rows of them."""
-    folder = root / "silver"
-    listed = {
-        str(folder / unquote(each["path"])): each
-        for each in delta.files(folder)
-        if each["num_records"] and _may_have(each, chosen)
-    }
-    rows = read_files(spark, folder, [Path(path) for path in listed], SILVER)
-    marked = rows.where(_condition(chosen)).select(input_file_name().alias("file")).distinct()
-    paths = [unquote(urlsplit(row.file).path) for row in marked.collect()] if listed else []
-    near = [listed[path] for path in sorted(paths)]
-    return near, read_files(spark, folder, [Path(path) for path in sorted(paths)], SILVER)
+    silver = root / "silver"
+    listed = [e for e in delta.files(silver) if e["num_records"] and _may_have(e, chosen)]
+    rows = read_files(spark, silver, listed, (*SILVER, FILE)).where(_condition(chosen))
+    having = {row.file for row in rows.select("file").distinct().collect()}
+    near = [each for each in listed if each["path"] in having]
+    return near, read_files(spark, silver, near, SILVER)
 
 
 def _may_have(file: dict[str, Any], chosen: Selection) -> bool:
@@ -178,17 +169,15 @@ def _condition(chosen: Selection) -> Column:
 
 def _write_again(
     spark: SparkSession,
-    root: Path,
+    root: Place,
     chosen: DataFrame,
     mappings: Sequence[FleetMapping],
-    staged: Path,
-) -> None:
-    """Write the rows that bronze's payloads of the chosen ones give now."""
+) -> list[Written]:
+    """Write the rows that bronze's payloads of the chosen ones give now; return the files."""
     first = chosen.where("coalesce(part, 0) = 0")
     batches = [row.batch for row in first.select("batch").distinct().collect()]
-    folder = root / "bronze"
-    near = delta.within(delta.files(folder), "batch", batches)
-    bronze = read_files(spark, folder, [folder / unquote(f["path"]) for f in near], BRONZE)
+    near = delta.within(delta.files(root / "bronze"), "batch", batches)
+    bronze = read_files(spark, root / "bronze", near, BRONZE)
     # A file that changed was read again: bronze may have a place twice, with two payloads.
     same = expr(f"substring(unhex(sha2(payload, 256)), 1, {DIGEST_BYTES}) = digest")
     rows = bronze.join(first.select(*PLACE, "digest", "batch"), list(PLACE)).where(same)
@@ -200,4 +189,4 @@ def _write_again(
         for part in parts:
             yield decoded(part, payloads)
 
-    write_folder(messages.mapInArrow(read, ddl(DECODED)), staged / "decoded")
+    return write_rows(messages.mapInArrow(read, ddl(DECODED)), root, DECODED_FOLDER)

@@ -3,10 +3,10 @@
 import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from pathlib import Path
 
 from pipeline.tables import delta
 from pipeline.tables.columns import Columns
+from pipeline.tables.delta import Where
 
 RUNS: Columns = (
     ("started", "timestamp"),
@@ -23,7 +23,7 @@ RUNS: Columns = (
 
 
 def note_run(
-    root: Path,
+    root: Where,
     begun: float,
     files: int,
     before: Mapping[str, int],

@@ -17,6 +17,7 @@ from pipeline.ledger.completeness import OUTCOMES
 from pipeline.printable import printable
 from pipeline.settings import Settings
 from pipeline.tables import delta, state
+from pipeline.tables.delta import Where
 
 SILENT, RULE, MISSING = CAUSES
 HOUR_SECONDS = 3_600
@@ -69,7 +70,7 @@ def read_status(settings: Settings, now: datetime | None = None) -> Figures:
         "gateways": _gateways(gateways),
         "by_gateway": gateways,
         "lag_seconds": min(lags, default=None),
-        "tables": {table: _size(root / table) for table in sorted(_tables(root))},
+        "tables": {table: _size(root / table) for table in delta.tables_in(root)},
         "rates": _rates(runs, now),
         "last_run": runs[-1] | {"started": runs[-1]["started"].isoformat()} if runs else None,
     }
@@ -173,7 +174,7 @@ def as_prometheus(figures: Figures) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _unexpected(root: Path) -> pa.Table:
+def _unexpected(root: Where) -> pa.Table:
     """Return how many readings are not as expected, by gateway and expectation."""
     names = ["gateway_id", "expectation"]
     table = root / TABLE
@@ -186,7 +187,7 @@ def _sums(counts: pa.Table, name: str) -> dict[str, int]:
     return dict(zip(found[name].to_pylist(), found["count_all_sum"].to_pylist(), strict=True))
 
 
-def _numbers(root: Path) -> dict[str, int]:
+def _numbers(root: Where) -> dict[str, int]:
     if not delta.exists(root / "streams"):
         return dict.fromkeys(OUTCOMES, 0)
     rows = delta.read(root / "streams")
@@ -194,13 +195,13 @@ def _numbers(root: Path) -> dict[str, int]:
     return {outcome: sum(filter(None, rows[outcome].to_pylist())) for outcome in OUTCOMES}
 
 
-def _late(root: Path) -> int:
+def _late(root: Where) -> int:
     if not delta.exists(root / "gateway_day"):
         return 0
     return pc.sum(delta.read(root / "gateway_day", ["late_rows"])["late_rows"]).as_py() or 0
 
 
-def _fresh(root: Path) -> dict[str, Figures]:
+def _fresh(root: Where) -> dict[str, Figures]:
     """Return the newest event of each gateway, and when its newest ledger came, if one did."""
     if not delta.exists(root / "freshness"):
         return {}
@@ -222,7 +223,7 @@ def _gateways(gateways: dict[str, Figures]) -> Figures:
     return {"known": len(ages), "silent_1h": len(silent), "silent_seconds": silent}
 
 
-def _by_gateway(root: Path, now: datetime, unexpected: dict[str, int]) -> dict[str, Figures]:
+def _by_gateway(root: Where, now: datetime, unexpected: dict[str, int]) -> dict[str, Figures]:
     """Return of each gateway its lag, whether it is silent by its own habit, and what it lacks.
 
     Its habit is the median of its days' longest silences, of the last HABIT_DAYS that it has.
@@ -255,7 +256,7 @@ def _seconds(now: datetime, time: datetime | None) -> float | None:
     return None if time is None else round((now - time).total_seconds(), 3)
 
 
-def _behind(root: Path) -> dict[str, str]:
+def _behind(root: Where) -> dict[str, str]:
     """Return why nothing came behind the newest row of gateways whose ledger has later numbers."""
     if not delta.exists(root / "gaps"):
         return {}
@@ -272,7 +273,7 @@ def _behind(root: Path) -> dict[str, str]:
     return found
 
 
-def _habits(root: Path) -> dict[str, float]:
+def _habits(root: Where) -> dict[str, float]:
     if not delta.exists(root / "gateway_day"):
         return {}
     rows = delta.read(root / "gateway_day", ["gateway_id", "date", "longest_silence_ms"])
@@ -283,7 +284,7 @@ def _habits(root: Path) -> dict[str, float]:
     return {gateway: median(each[-HABIT_DAYS:]) for gateway, each in days.items()}
 
 
-def _numbers_by_gateway(root: Path) -> dict[str, dict[str, int]]:
+def _numbers_by_gateway(root: Where) -> dict[str, dict[str, int]]:
     if not delta.exists(root / "streams"):
         return {}
     found: dict[str, dict[str, int]] = {}
@@ -294,18 +295,12 @@ def _numbers_by_gateway(root: Path) -> dict[str, dict[str, int]]:
     return found
 
 
-def _tables(root: Path) -> list[str]:
-    if not root.is_dir():
-        return []
-    return [folder.name for folder in root.iterdir() if delta.exists(folder)]
-
-
-def _size(table: Path) -> dict[str, int]:
+def _size(table: Where) -> dict[str, int]:
     sizes = [each["size_bytes"] for each in delta.files(table)]
     return {"files": len(sizes), "bytes": sum(sizes)}
 
 
-def _runs(root: Path) -> list[Figures]:
+def _runs(root: Where) -> list[Figures]:
     """Return the rows of the table `runs`, the oldest first."""
     if not delta.exists(root / "runs"):
         return []

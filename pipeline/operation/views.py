@@ -6,17 +6,17 @@ from pathlib import Path
 
 import duckdb
 import pyarrow as pa
-from deltalake import DeltaTable
 
 from pipeline.errors import JobError
 from pipeline.tables import delta
+from pipeline.tables.delta import Where
 
 FORMAT = "v1.2.0"
 """The oldest DuckDB that can open the file, of those that pyproject.toml allows."""
 _GLOB = re.compile(r"[*?\[]")
 
 
-def write_views(root: Path, file: Path) -> list[str]:
+def write_views(root: Where, file: Path) -> list[str]:
     """Write the file, in place of one that is there, and return the names of its views.
 
     It names the tables' files, so it needs no extension of DuckDB's. They are shown as they are
@@ -41,7 +41,7 @@ def _remove(database: Path) -> None:
         part.unlink(missing_ok=True)
 
 
-def _write(root: Path, temporary: Path) -> list[str]:
+def _write(root: Where, temporary: Path) -> list[str]:
     shown = []
     with duckdb.connect() as database:
         database.execute(f"ATTACH {_text(str(temporary))} AS views (STORAGE_VERSION '{FORMAT}')")
@@ -52,12 +52,12 @@ def _write(root: Path, temporary: Path) -> list[str]:
     return shown
 
 
-def _tables(root: Path) -> Iterator[tuple[str, pa.Schema, Iterable[str]]]:
+def _tables(root: Where) -> Iterator[tuple[str, pa.Schema, Iterable[str]]]:
     """Yield the name, columns and files, as patterns, of each table."""
-    for folder in sorted(each for each in root.iterdir() if delta.exists(each)):
-        found = DeltaTable(folder.as_uri())
-        files = [_escaped(folder / each["path"]) for each in delta.files(folder)]
-        yield folder.name, pa.schema(found.schema().to_arrow()), files
+    for name in delta.tables_in(root):
+        found = delta.opened(root / name)
+        files = [_escaped(f"{root / name}/{each['path']}") for each in delta.shown(found)]
+        yield name, pa.schema(found.schema().to_arrow()), files
 
 
 def _select(database: duckdb.DuckDBPyConnection, schema: pa.Schema, files: Iterable[str]) -> str:
@@ -74,9 +74,9 @@ def _select(database: duckdb.DuckDBPyConnection, schema: pa.Schema, files: Itera
     return f"{empty} UNION ALL BY NAME SELECT * FROM {read}"  # noqa: S608 - names are quoted
 
 
-def _escaped(path: Path) -> str:
+def _escaped(path: str) -> str:
     """Return a path as a pattern that only it matches."""
-    return _GLOB.sub(r"[\g<0>]", str(path))
+    return _GLOB.sub(r"[\g<0>]", path)
 
 
 def _text(value: str) -> str:

@@ -1,11 +1,11 @@
 """Batches whose rows in the tables are not those that were committed."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import unquote
 
+from pipeline.place import Place
 from pipeline.tables import delta, on_disk
 from pipeline.tables.columns import KEY, SILVER
+from pipeline.tables.delta import Where
 from pipeline.tables.state import State
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class Doubled(NamedTuple):
     """One of them: the gateway, and its number as messages bear it."""
 
 
-def doubled(spark: "SparkSession", root: Path) -> Doubled | None:
+def doubled(spark: "SparkSession", root: Place) -> Doubled | None:
     """Return what silver has more than once, None if each key stands there once.
 
     Spark groups the keys, which it puts on the disk where memory is short of them.
@@ -40,9 +40,9 @@ def doubled(spark: "SparkSession", root: Path) -> Doubled | None:
 
     from pipeline.tables.spark_files import read_files
 
-    folder = root / "silver"
-    found = [folder / unquote(each["path"]) for each in delta.files(folder)]
-    keys = read_files(spark, folder, found, SILVER).groupBy(*KEY, "part").count().where("count > 1")
+    columns = tuple((name, kind) for name, kind in SILVER if name in (*KEY, "part"))
+    rows = read_files(spark, root / "silver", delta.files(root / "silver"), columns)
+    keys = rows.groupBy(*KEY, "part").count().where("count > 1")
     again = keys.agg(F.count("*").alias("keys"), F.min(F.struct(*KEY)).alias("first")).first()
     if again is None or not again["keys"]:
         return None
@@ -50,7 +50,7 @@ def doubled(spark: "SparkSession", root: Path) -> Doubled | None:
     return Doubled(again["keys"], first)
 
 
-def damaged(root: Path, state: State, newest: int, *, verify: bool) -> list[Damaged]:
+def damaged(root: Where, state: State, newest: int, *, verify: bool) -> list[Damaged]:
     """Return the batches whose rows are not there, and those that were never committed.
 
     `newest` is the highest number of a batch in the tables' logs. Without `verify` the logs are
@@ -71,7 +71,7 @@ def damaged(root: Path, state: State, newest: int, *, verify: bool) -> list[Dama
     ]
 
 
-def _by_logs(root: Path, state: State) -> set[int]:
+def _by_logs(root: Where, state: State) -> set[int]:
     wrong: set[int] = set()
     for table in on_disk.COUNTED:
         if state.rows(table) and not delta.has_rows(root / table):
@@ -79,7 +79,7 @@ def _by_logs(root: Path, state: State) -> set[int]:
     return wrong
 
 
-def _by_rows(root: Path, state: State) -> set[int]:
+def _by_rows(root: Where, state: State) -> set[int]:
     counted = {table: on_disk.rows_by_batch(root / table) for table in on_disk.COUNTED}
     committed = {row["batch"]: row for row in state.batches.to_pylist()}
     none = dict.fromkeys(on_disk.COUNTED, 0)

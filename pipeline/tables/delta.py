@@ -1,13 +1,13 @@
 """Delta tables without a jar: Spark's tasks write the files, deltalake keeps the log.
 
+A table is a folder, or a place in a store.
+
 A reader sees a table as of a commit of its log, so a batch is there wholly or not at all.
 """
 
-import json
-import secrets
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
@@ -17,57 +17,76 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from deltalake import CommitProperties, DeltaTable, Schema, Transaction
 from deltalake.transaction import AddAction, RemoveAction
-from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
+from pyarrow.fs import SubTreeFileSystem
 
 from pipeline.errors import PipelineError
-from pipeline.place import sync
+from pipeline.place import Place, place_of, sync
 from pipeline.tables.arrays import strings
 from pipeline.tables.columns import Columns, arrow_schema
-from pipeline.tables.staging import stage
-from pipeline.tables.task_files import GROUP_ROWS
+from pipeline.tables.task_files import GROUP_ROWS, NewFile, Written, statistics_text, write_file
 
-STATISTICS = (
-    *("gateway_id", "epoch", "stream", "seq", "batch", "received"),
-    *("event_date", "date"),
-)
-"""The columns whose lowest and highest value of a file stand in the log."""
+Where = Place | Path
+"""A table's folder, or its place in a store."""
 _SEQ = ("seq", "first", "last")
 WRITER = "tidegate"
 SCANNED = 1_000_000
 """Rows that a scan has in memory."""
-EMPTY_LOG = 1
-"""Files in the log of a table that never got a row: its schema."""
 JOINED_BYTES = 64 * 1024 * 1024
 """`compact` joins files until they have so many bytes, which bounds what new rows of an old date
 put in the place of others."""
 
 
-def exists(root: Path) -> bool:
-    """Say whether there is a Delta table in the folder; a log without an entry is none.
+def opened(table: Where) -> DeltaTable:
+    """Return the table as of now."""
+    where = place_of(table)
+    return DeltaTable(where.url, storage_options=where.options)
+
+
+def exists(table: Where) -> bool:
+    """Say whether there is a Delta table; a log without an entry is none.
 
     A disk that is full leaves one where a table was to be made.
     """
-    return any((root / "_delta_log").glob("*.json"))
+    where = place_of(table)
+    if where.folder is not None:
+        return any((where.folder / "_delta_log").glob("*.json"))
+    return bool(DeltaTable.is_deltatable(where.url, where.options))
 
 
-def create(root: Path, columns: Columns) -> int:
+def tables_in(root: Where) -> list[str]:
+    """Return the names of the tables in a folder or a place, in order; none if it is not there."""
+    where = place_of(root)
+    if where.folder is None:
+        names = where.listed()[1]
+    else:
+        names = sorted(each.name for each in where.folder.glob("*/") if each.is_dir())
+    return [name for name in names if exists(where / name)]
+
+
+def make(table: Where, schema: Schema, **options: Any) -> DeltaTable:
+    """Make a table of deltalake's schema and options."""
+    where = place_of(table)
+    return DeltaTable.create(where.url, schema, storage_options=where.options, **options)
+
+
+def create(table: Where, columns: Columns) -> int:
     """Make the table unless it is there; a column that it does not have yet is added.
 
     Returns the highest number of a batch that `commit` noted, 0 if it noted none. Raises
     PipelineError for a file in its place, or a table of an earlier version, which had a folder for
     each date.
     """
-    schema = Schema.from_arrow(arrow_schema(columns))
-    if root.is_file():
-        raise PipelineError(f"{root} is a file, not a folder")
-    if not exists(root):
-        DeltaTable.create(root.as_uri(), schema)
+    where, schema = place_of(table), Schema.from_arrow(arrow_schema(columns))
+    if where.folder is not None and where.folder.is_file():
+        raise PipelineError(f"{where} is a file, not a folder")
+    if not exists(where):
+        make(where, schema)
         return 0
-    table = DeltaTable(root.as_uri())
-    if table.metadata().partition_columns:
-        raise PipelineError(f"{root} is of an earlier version: move {root.parent} away")
-    add_columns(table, schema)
-    return table.transaction_version(WRITER) or 0
+    found = opened(where)
+    if found.metadata().partition_columns:
+        raise PipelineError(f"{where} is of an earlier version: move {where.parent} away")
+    add_columns(found, schema)
+    return found.transaction_version(WRITER) or 0
 
 
 def add_columns(table: DeltaTable, schema: Schema) -> None:
@@ -78,55 +97,42 @@ def add_columns(table: DeltaTable, schema: Schema) -> None:
         table.alter.add_columns(fields)
 
 
-def has_rows(root: Path) -> bool:
-    """Say whether the table ever got a batch; looks at the log's folder alone."""
-    log = root / "_delta_log"
-    return log.is_dir() and sum(1 for _ in log.iterdir()) > EMPTY_LOG
-
-
-def prefix(batch: int) -> str:
-    """Return how the names of a batch's files begin; those of one made again have other names."""
-    return f"batch-{batch:010d}-{secrets.token_hex(4)}"
+def has_rows(table: Where) -> bool:
+    """Say whether the table ever got a batch."""
+    return exists(table) and opened(table).version() > 0
 
 
 def append(
-    root: Path, columns: Columns, rows: Sequence[Mapping[str, object]], batch: int = 0
+    table: Where, columns: Columns, rows: Sequence[Mapping[str, object]], batch: int = 0
 ) -> None:
     """Add a few rows; `batch` is noted in the log."""
     if rows:
-        table = pa.Table.from_pylist(list(rows), schema=arrow_schema(columns))
-        commit(root, [_write(root, table)], batch=batch)
+        found = pa.Table.from_pylist(list(rows), schema=arrow_schema(columns))
+        commit(table, [_write(table, found)], batch=batch)
 
 
-def overwrite(root: Path, rows: pa.Table) -> None:
+def overwrite(table: Where, rows: pa.Table) -> None:
     """Put rows in the place of all that the table has, in one step."""
-    commit(root, [_write(root, rows)], removals(files(root)))
+    commit(table, [_write(table, rows)], files(table))
 
 
-def overwrite_parts(root: Path, rows: pa.Table, name: str, values: Collection[Any]) -> None:
+def overwrite_parts(table: Where, rows: pa.Table, name: str, values: Collection[Any]) -> None:
     """Put rows in the place of those with these values of the column `name`, in one step."""
-    staged = stage(root.parent)
-    if rows.num_rows:
-        pq.write_table(rows, staged / "rows.parquet", compression="zstd")
-    replace(root, staged, f"made-{staged.name.rpartition('-')[2]}", name, values)
-    staged.rmdir()
+    replace(table, [_write(table, rows)] if rows.num_rows else [], name, values)
 
 
-def _write(root: Path, rows: pa.Table) -> AddAction:
-    file = root / f"rows-{secrets.token_hex(8)}.parquet"
-    pq.write_table(rows, file, compression="zstd")
-    sync(file)
-    return addition(file, root)
+def _write(table: Where, rows: pa.Table) -> Written:
+    where = place_of(table)
+    return write_file(where.parent, where.base, rows)
 
 
-def read(root: Path, columns: Sequence[str] | None = None, filters: Any = None) -> pa.Table:
+def read(table: Where, columns: Sequence[str] | None = None, filters: Any = None) -> pa.Table:
     """Return the table's rows as of now, those that the filters of pyarrow let through."""
     # Arrow's own file system: threads that call into Python abort the process at its end.
-    local = SubTreeFileSystem(str(root), LocalFileSystem())
+    where = place_of(table)
+    own = SubTreeFileSystem(where.path(), where.files)
     wanted = None if columns is None else list(columns)
-    return DeltaTable(root.as_uri()).to_pyarrow_table(
-        columns=wanted, filters=filters, filesystem=local
-    )
+    return opened(where).to_pyarrow_table(columns=wanted, filters=filters, filesystem=own)
 
 
 def within(
@@ -142,21 +148,35 @@ def within(
     return kept
 
 
-def read_parts(root: Path, columns: Sequence[str], name: str, values: Collection[Any]) -> pa.Table:
+def read_parts(
+    table: Where, columns: Sequence[str], name: str, values: Collection[Any]
+) -> pa.Table:
     """Return some columns of the rows with these values of the column `name`.
 
     `read` makes an expression of each file that the table has.
     """
-    schema = pa.schema(DeltaTable(root.as_uri()).schema().to_arrow())
+    schema = _schema(opened(table))
     kept = pa.schema([schema.field(column) for column in columns])
     wanted = _distinct(values, schema.field(name).type)
     parts = [pa.Table.from_batches([], kept)]
-    for each in within(files(root), name, values):
-        with pq.ParquetFile(root / unquote(each["path"])) as file:
-            for part in file.iter_batches(GROUP_ROWS, columns=[*columns, name]):
+    for each in within(files(table), name, values):
+        with parquet(table, each["path"]) as file:
+            for part in file.iter_batches(GROUP_ROWS, columns=[*columns, name], use_threads=False):
                 found = part.filter(pc.is_in(part[name], value_set=wanted))
                 parts.append(typed(pa.Table.from_batches([found]), kept))
     return pa.concat_tables(parts)
+
+
+def parquet(table: Where, path: str) -> pq.ParquetFile:
+    """Open a file by its `path` of `files`; one of a store is read without Arrow's threads."""
+    where, name = place_of(table), unquote(path)
+    if where.folder is not None:
+        return pq.ParquetFile(where.folder / name)
+    return pq.ParquetFile(where.open(name))
+
+
+def _schema(table: DeltaTable) -> pa.Schema:
+    return pa.schema(table.schema().to_arrow())
 
 
 def _distinct(values: Collection[Any], kind: pa.DataType) -> pa.Array:
@@ -180,33 +200,30 @@ def typed(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     return pa.Table.from_arrays(columns, schema=schema)
 
 
-def replace(root: Path, staged: Path, prefix: str, name: str, values: Collection[Any]) -> None:
-    """Put the Parquet files of a staged folder in the place of the rows with these values.
+def replace(table: Where, new: Sequence[Written], name: str, values: Collection[Any]) -> None:
+    """Put new files in the place of the rows with these values, in one step.
 
     `values` are those of the column `name`; the other rows of the table's files are written again.
     """
-    near = within(files(root), name, values)
-    staged.mkdir(parents=True, exist_ok=True)
+    near = within(files(table), name, values)
     gone = [each for each in near if only(each, name, values)]  # it may be unreadable
-    schema = pa.schema(DeltaTable(root.as_uri()).schema().to_arrow())
+    schema = _schema(opened(table))
     wanted = _distinct(values, schema.field(name).type)
-    for number, each in enumerate(each for each in near if each not in gone):
-        with pq.ParquetFile(root / unquote(each["path"])) as file:
-            found = file.read([name])[name].cast(wanted.type)
+    rest: list[Written] = []
+    for each in (each for each in near if each not in gone):
+        with parquet(table, each["path"]) as file:
+            found = file.read([name], use_threads=False)[name].cast(wanted.type)
             if pc.any(pc.is_in(found, value_set=wanted)).as_py():
-                _write_rest(file, staged / f"rest-{number:05d}.parquet", schema, name, wanted)
+                rest += _write_rest(file, table, schema, name, wanted)
                 gone.append(each)
-    added = adopt(staged, root, prefix)
-    if added or gone:
-        commit(root, added, removals(gone))
+    if new or gone:
+        commit(table, [*new, *rest], gone)
 
 
-def remove(root: Path, name: str, values: Collection[Any]) -> None:
+def remove(table: Where, name: str, values: Collection[Any]) -> None:
     """Take the rows with these values of the column `name` out, in one step."""
-    if within(files(root), name, values):
-        staged = stage(root.parent)
-        replace(root, staged, f"rest-{staged.name.rpartition('-')[2]}", name, values)
-        staged.rmdir()
+    if within(files(table), name, values):
+        replace(table, [], name, values)
 
 
 def only(file: Mapping[str, Any], name: str, values: Collection[Any]) -> bool:
@@ -218,64 +235,78 @@ def only(file: Mapping[str, Any], name: str, values: Collection[Any]) -> bool:
 
 
 def _write_rest(
-    file: pq.ParquetFile, rest: Path, schema: pa.Schema, name: str, values: pa.Array
-) -> None:
+    file: pq.ParquetFile, table: Where, schema: pa.Schema, name: str, values: pa.Array
+) -> list[Written]:
     """Write the rows of a file that have other values, if there are any."""
-    writer = None
-    for part in file.iter_batches(GROUP_ROWS):
+    where, rest = place_of(table), None
+    for part in file.iter_batches(GROUP_ROWS, use_threads=False):
         rows = typed(pa.Table.from_batches([part]), schema)
         others = rows.filter(pc.invert(pc.is_in(rows[name], value_set=values)))
         if others.num_rows:
-            writer = writer or pq.ParquetWriter(rest, schema, compression="zstd")
-            writer.write_table(others)
-    if writer is not None:
-        writer.close()
+            rest = rest or NewFile(where.parent, where.base, schema)
+            rest.write(others)
+    return [] if rest is None else [rest.close()]
 
 
-def scan(root: Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def scan(table: Where, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """Yield some columns of the table's rows, of those in the files, at most SCANNED at once."""
-    for each in files(root):
-        yield from parts(root, each, columns)
+    for each in files(table):
+        yield from parts(table, each, columns)
 
 
-def parts(root: Path, file: Mapping[str, Any], columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def parts(
+    table: Where, file: Mapping[str, Any], columns: Sequence[str]
+) -> Iterator[pa.RecordBatch]:
     """Yield some columns of the rows of a file of `files`, at most SCANNED at once."""
-    with pq.ParquetFile(root / unquote(file["path"])) as source:
-        yield from source.iter_batches(SCANNED, columns=list(columns))
+    with parquet(table, file["path"]) as source:
+        yield from source.iter_batches(SCANNED, columns=list(columns), use_threads=False)
 
 
-def read_all(root: Path) -> pa.Table:
+def groups(source: pq.ParquetFile, ranges: Mapping[str, tuple[Any, Any]]) -> list[int]:
+    """Return the row groups of a file that may have values in these ranges of columns."""
+    footer = source.metadata
+    paths = [footer.schema.column(place).path for place in range(footer.num_columns)]
+    places = {paths.index(name): ends for name, ends in ranges.items() if name in paths}
+    return [
+        number
+        for number in range(footer.num_row_groups)
+        if all(
+            _reaches(footer.row_group(number).column(place).statistics, *ends)
+            for place, ends in places.items()
+        )
+    ]
+
+
+def _reaches(statistics: Any, first: Any, last: Any) -> bool:
+    if statistics is None or not statistics.has_min_max:
+        return True
+    return bool(statistics.min <= last and statistics.max >= first)
+
+
+def read_all(table: Where) -> pa.Table:
     """Return all rows of a table.
 
     It takes a tenth of a second where `read` takes three, since that brings pandas into memory.
     """
-    table = DeltaTable(root.as_uri())
-    schema = pa.schema(table.schema().to_arrow())
+    schema = _schema(opened(table))
     parts = [pa.Table.from_batches([], schema)]  # `empty_table` would bring pandas, too
-    for each in files(root):
-        with pq.ParquetFile(root / unquote(each["path"])) as file:
-            parts.append(file.read())
+    for each in files(table):
+        with parquet(table, each["path"]) as file:
+            parts.append(file.read(use_threads=False))
     return pa.concat_tables(parts, promote_options="permissive")
 
 
-def adopt(staged: Path, root: Path, prefix: str) -> list[AddAction]:
-    """Move the Parquet files of a staged folder to the table's, and return what to commit."""
-    actions = []
-    for number, file in enumerate(sorted(staged.rglob("[!._]*.parquet"))):
-        target = root / f"{prefix}-{number:05d}.parquet"
-        sync(file)
-        file.rename(target)
-        actions.append(addition(target, root))
-    sync(root)
-    return actions
-
-
 def commit(
-    root: Path, add: Sequence[AddAction], remove: Sequence[RemoveAction] = (), batch: int = 0
+    table: Where,
+    add: Sequence[Written],
+    remove: Iterable[Mapping[str, Any]] = (),
+    batch: int = 0,
 ) -> None:
-    """Show new files and hide old ones in one step; `batch` is noted in the log."""
-    change(DeltaTable(root.as_uri()), add, remove, batch)
-    _sync_log(root)
+    """Show new files and hide old ones, of `files`, in one step; `batch` is noted in the log."""
+    where = place_of(table)
+    change(opened(where), [_addition(each) for each in add], removals(remove), batch)
+    if where.folder is not None:
+        _sync_log(where.folder)
 
 
 def change(
@@ -291,13 +322,13 @@ def change(
     )
 
 
-def files(root: Path) -> list[dict[str, Any]]:
+def files(table: Where) -> list[dict[str, Any]]:
     """Return the table's files, with `path`, `size_bytes`, `num_records`, `min.seq` and so on."""
-    return shown(DeltaTable(root.as_uri()))
+    return shown(opened(table))
 
 
 def shown(table: DeltaTable) -> list[dict[str, Any]]:
-    """Return what `files` does, wherever the table is."""
+    """Return what `files` does, of an open table."""
     found = table.get_add_actions(flatten=True)
     # `pa.table` would bring pandas into memory.
     rows: list[dict[str, Any]] = pa.RecordBatchReader.from_stream(found).read_all().to_pylist()
@@ -336,49 +367,26 @@ def removals(found: Iterable[Mapping[str, Any]]) -> list[RemoveAction]:
 
 def addition(file: Path, root: Path) -> AddAction:
     """Return what shows a file that lies in the table's folder."""
-    state = file.stat()
-    return AddAction(
-        path=quote(file.relative_to(root).as_posix(), safe="/="),
-        size=state.st_size,
-        partition_values={},
-        modification_time=state.st_mtime_ns // 1_000_000,
-        data_change=True,
-        stats=json.dumps(_statistics(file)),
+    return _action(
+        file.relative_to(root).as_posix(),
+        file.stat().st_size,
+        statistics_text(pq.read_metadata(file)),
     )
 
 
-def _statistics(file: Path) -> dict[str, object]:
-    footer = pq.read_metadata(file)
-    lowest: dict[str, object] = {}
-    highest: dict[str, object] = {}
-    for name in STATISTICS:
-        found = ends(footer, name)
-        if found:
-            lowest[name] = _in_log(min(low for low, _ in found))
-            highest[name] = _in_log(max(high for _, high in found))
-    return {"numRecords": footer.num_rows, "minValues": lowest, "maxValues": highest}
+def _addition(file: Written) -> AddAction:
+    return _action(file.name, file.size, file.statistics)
 
 
-def ends(footer: pq.FileMetaData, name: str) -> list[tuple[Any, Any]]:
-    """Return the lowest and highest value that a column has in the row groups of a file.
-
-    Those without a value have none; there is none at all if a row group does not say.
-    """
-    places = [n for n in range(footer.num_columns) if footer.schema.column(n).path == name]
-    found = []
-    for group in range(footer.num_row_groups if places else 0):
-        column = footer.row_group(group).column(places[0])
-        statistics = column.statistics
-        if statistics is not None and statistics.has_min_max:
-            found.append((statistics.min, statistics.max))
-        elif statistics is None or statistics.null_count != footer.row_group(group).num_rows:
-            return []
-    return found
-
-
-def _in_log(value: object) -> object:
-    """Return a lowest or highest value as the log writes it."""
-    return value.isoformat() if isinstance(value, date) else value
+def _action(path: str, size: int, statistics: str) -> AddAction:
+    return AddAction(
+        path=quote(path, safe="/="),
+        size=size,
+        partition_values={},
+        modification_time=int(datetime.now(UTC).timestamp() * 1000),
+        data_change=True,
+        stats=statistics,
+    )
 
 
 def _sync_log(root: Path) -> None:

@@ -1,14 +1,13 @@
 """The tables, all of them Delta, and what their files say of batches."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable
-from pathlib import Path
+from collections.abc import Collection, Iterable, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from pipeline.errors import PipelineError
+from pipeline.place import Place, place_of
 from pipeline.tables import delta, islands
 from pipeline.tables.columns import (
     BATCH,
@@ -25,6 +24,8 @@ from pipeline.tables.columns import (
     arrow_schema,
     is_first,
 )
+from pipeline.tables.delta import Where
+from pipeline.tables.task_files import Written
 
 TABLES: dict[str, Columns] = {
     "bronze": (*BRONZE, BATCH),
@@ -47,25 +48,26 @@ DAMAGED = -1
 """The rows of a batch that an unreadable file may have; no commit has this number."""
 
 
-def create(root: Path) -> int:
+def create(root: Where) -> int:
     """Give each table its columns, so that it can be read before it has a row.
 
     A column of a later version of this program is added to tables that lack it. Returns the highest
     number of a batch that any of them ever got rows of.
     """
-    for table in ("bronze", "quarantine", "silver"):
-        if any((root / table).glob("batch=*")):
+    folder = place_of(root).folder
+    for table in COUNTED:
+        if folder is not None and any((folder / table).glob("batch=*")):
             raise PipelineError(f"{root / table} is of an earlier version: move {root} away")
     return max(delta.create(root / table, columns) for table, columns in TABLES.items())
 
 
-def remove_batches(root: Path, batches: Collection[int]) -> None:
+def remove_batches(root: Where, batches: Collection[int]) -> None:
     """Take the rows of batches out of all tables."""
     for table in OF_BATCHES:
         delta.remove(root / table, "batch", batches)
 
 
-def silver_islands(root: Path, but: Collection[int] = ()) -> pa.Table:
+def silver_islands(root: Where, but: Collection[int] = ()) -> pa.Table:
     """Return the islands of silver's rows but for those of some batches, by the rows themselves."""
     folder = root / "silver"
     gone = pa.array(sorted(but), pa.int64())
@@ -86,7 +88,7 @@ def with_ms(rows: pa.Table) -> pa.Table:
     return rows.drop_columns(["event_time"]).append_column("event_ms", ms)
 
 
-def rows_by_batch(folder: Path) -> Counter[int]:
+def rows_by_batch(folder: Where) -> Counter[int]:
     """Return the rows of a table by batch, a message once; DAMAGED where a file is unreadable."""
     rows: Counter[int] = Counter()
     unreadable: set[int] = set()
@@ -104,7 +106,7 @@ def rows_by_batch(folder: Path) -> Counter[int]:
     return Counter({batch: DAMAGED if batch in unreadable else rows[batch] for batch in rows})
 
 
-def landing_files(root: Path, batches: Collection[int]) -> dict[int, set[str]]:
+def landing_files(root: Where, batches: Collection[int]) -> dict[int, set[str]]:
     """Return the landing files that rows of batches came from, as far as they are readable.
 
     A batch without such rows in any table is not among them.
@@ -124,28 +126,13 @@ def landing_files(root: Path, batches: Collection[int]) -> dict[int, set[str]]:
     return {batch: names - {None} for batch, names in found.items()}
 
 
-def count_rows(folder: Path) -> int:
-    """Return the rows of the Parquet files below a folder, 0 if there is none."""
-    return sum(pq.read_metadata(file).num_rows for file in parquet_files(folder))
-
-
-def read_columns(folder: Path, columns: Columns, wanted: list[str]) -> pa.Table:
-    """Return some columns of the Parquet files below a folder."""
+def read_columns(
+    root: Place, files: Iterable[Written], columns: Columns, wanted: Sequence[str]
+) -> pa.Table:
+    """Return some columns of new files."""
     schema = arrow_schema(tuple(column for column in columns if column[0] in wanted))
-    parts = [
-        pq.read_table(file, columns=schema.names, partitioning=None).cast(schema)
-        for file in parquet_files(folder)
-    ]
-    return pa.concat_tables([schema.empty_table(), *parts])
-
-
-def write_rows(folder: Path, table: str, rows: list[dict[str, object]]) -> None:
-    """Add a few rows to a staged folder."""
-    folder.mkdir(parents=True, exist_ok=True)
-    found = pa.Table.from_pylist(rows, schema=arrow_schema(TABLES[table]))
-    pq.write_table(found, folder / "faults.parquet", compression="zstd")
-
-
-def parquet_files(folder: Path) -> Iterable[Path]:
-    """Return the Parquet files below a folder; none if there is none."""
-    return sorted(folder.rglob("[!._]*.parquet"))
+    parts = [pa.Table.from_batches([], schema)]
+    for each in files:
+        with delta.parquet(root / each.folder, each.name) as file:
+            parts.append(delta.typed(file.read(schema.names, use_threads=False), schema))
+    return pa.concat_tables(parts)

@@ -10,17 +10,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from pipeline.cli import main
 from pipeline.errors import BusyError, JobError, PipelineError
+from pipeline.place import place_of
 from pipeline.settings import make_settings
 from pipeline.tables import delta
 from pipeline.tables.columns import SILVER, arrow_schema
 from pipeline.tables.islands import Island
 from pipeline.tables.lock import locked
 from pipeline.tables.state import TABLES, Commit, Mark, State, fold, note_derived, write_commit
+from pipeline.tables.task_files import write_file
 from tests.support.disk.landing_files import EPOCH, put_records, record
 from tests.support.pipeline_tables import sizes, table_rows
 from tests.support.waiting import until
@@ -116,14 +117,13 @@ def test_a_key_that_silver_has_twice_is_told(
 ) -> None:
     monkeypatch.setattr("pipeline.operation.session.open_session", lambda settings: spark)
     assert main(once(tmp_path, "--verify")) == 0
-    silver, staged = tmp_path / "tables" / "silver", tmp_path / "staged"
-    staged.mkdir()
+    tables, written = place_of(tmp_path / "tables"), []
     for day in (20, 21):
         key = {"gateway_id": "barn", "epoch": EPOCH, "stream": "main", "batch": 1}
         rows = [key | {"seq": seq, "event_date": date(2025, 11, day)} for seq in (7, 12, day)]
         table = pa.Table.from_pylist(rows, schema=arrow_schema(SILVER))
-        pq.write_table(table, staged / f"{day}.parquet")
-    delta.commit(silver, delta.adopt(staged, silver, "twice"))
+        written.append(write_file(tables, "silver", table))
+    delta.commit(tables / "silver", written)
     counts = {"bronze": 0, "quarantine": 0, "silver": 6}
     write_commit(tmp_path / "checkpoints" / "tables", Commit(1, {}, counts, {}, (), ()))
     capsys.readouterr()
@@ -319,7 +319,7 @@ def test_a_kill_in_the_middle_and_then_a_service(tmp_path: Path) -> None:
     put_records(tmp_path / "landing", [record(1000, content=b"z"), b"{"], first=1000)
     arguments = command(tmp_path, "--json")
     with subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as first:
-        wait_for(tmp_path / "tables", "_staging-*/bronze")
+        wait_for(tmp_path / "tables", "bronze/*.parquet")
         first.kill()
     left = tmp_path / "checkpoints" / "tables" / "scratch" / "of-a-killed-run"
     left.touch()
@@ -341,7 +341,7 @@ def test_a_kill_in_the_middle_and_then_a_service(tmp_path: Path) -> None:
         assert sizes(tmp_path) == (1001, 1000, 2)
         [scratch] = left.parent.iterdir()
         put_records(tmp_path / "landing", [record(2000)], first=2000)
-        wait_for(tmp_path / "tables", "bronze/batch-0000000002-*")
+        until(lambda: sizes(tmp_path)[0] == 1002, "a second batch")
         hold_the_tables(left.parent.parent, log)
         running.terminate()
         running.wait(DEADLINE)

@@ -37,7 +37,7 @@ def test_a_worker_that_dies_costs_no_row(tmp_path: Path) -> None:
         config.write_text(CONFIG.format(data=tmp_path, master=spark.url))
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as once:
             spark.wait_for_executors()
-            until(lambda: any((tmp_path / "tables").glob("_staging-*/bronze/*")), "rows")
+            until(lambda: any((tmp_path / "tables").glob("bronze/*.parquet")), "rows")
             spark.kill("worker0")
             assert once.poll() is None
             said = once.communicate(timeout=120)[0].decode()

@@ -17,7 +17,7 @@ def test_the_defaults_are_what_the_demonstration_writes(
     monkeypatch.chdir(tmp_path)
     settings = make_settings()
     assert settings.landing.folder == tmp_path / "var" / "landing"
-    assert settings.tables == tmp_path / "var" / "tables"
+    assert settings.tables.folder == tmp_path / "var" / "tables"
     assert settings.checkpoints == tmp_path / "var" / "checkpoints" / "tables"
     assert settings.master == "local[*,3]"
     assert settings.local

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 from pipeline.gold import freshness, make
+from pipeline.place import place_of
 from pipeline.tables import delta
 from pipeline.tables.columns import arrow_schema
 
@@ -50,7 +51,7 @@ CASES: dict[str, tuple[Days, list[int], bool]] = {
 @pytest.mark.parametrize("case", CASES)
 def test_some_days_bring_it_up(tmp_path: Path, case: str, monkeypatch: pytest.MonkeyPatch) -> None:
     after, touched, whole = CASES[case]
-    make.create(tmp_path)
+    make.create(place_of(tmp_path))
     put(tmp_path, BEFORE)
     report = FIRST + timedelta(5)
     freshness.write(tmp_path, freshness.updated(tmp_path, {date(2025, 11, 21)}, {"barn": report}))

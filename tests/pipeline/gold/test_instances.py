@@ -163,4 +163,4 @@ def test_each_instance_is_a_series_also_in_tables_of_before_there_were_any(
         made = gold.make(lambda: spark, settings.tables, dates, known, made, now, read_assets(file))
         check(tmp_path, reads, end)
         if day == 0:
-            take_column_out(settings.tables)
+            take_column_out(tmp_path / "tables")

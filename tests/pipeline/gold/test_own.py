@@ -12,6 +12,7 @@ from pipeline.errors import PipelineError
 from pipeline.gold import assets
 from pipeline.gold import make as gold_tables
 from pipeline.gold.queries import read_queries
+from pipeline.place import Place, place_of
 from pipeline.tables import delta, on_disk
 from pipeline.tables.columns import SILVER
 from pipeline.tables.state import State
@@ -23,7 +24,7 @@ EXAMPLE = Path(__file__).parents[3] / "examples" / "pipeline" / "gold"
 Sums = dict[tuple[str, date], int]
 
 
-def add(tables: Path, day: int, values: list[int]) -> None:
+def add(tables: Place, day: int, values: list[int]) -> None:
     """Add a file of readings to silver, one an hour, each with a payload of 10 bytes."""
     rows = [
         {"gateway_id": "barn", "epoch": "00a1b2c3d4", "stream": "main", "seq": day * 100 + hour,
@@ -35,7 +36,7 @@ def add(tables: Path, day: int, values: list[int]) -> None:
     delta.append(tables / "silver", SILVER, rows)
 
 
-def sums(tables: Path, column: str) -> Sums:
+def sums(tables: Place, column: str) -> Sums:
     rows = delta.read(tables / "mine").to_pylist()
     return {(row["node"], row["date"]): row[column] for row in rows}
 
@@ -44,8 +45,7 @@ def sums(tables: Path, column: str) -> Sums:
 def test_a_query_is_a_table_that_follows_silver_and_its_own_text(
     tmp_path: Path, spark: "SparkSession"
 ) -> None:
-    tables, folder = tmp_path / "tables", tmp_path / "sql"
-    tables.mkdir()
+    tables, folder = place_of(tmp_path / "tables"), tmp_path / "sql"
     folder.mkdir()
     on_disk.create(tables)
     from pipeline.gold.make import make_own
@@ -112,8 +112,7 @@ def test_names_that_cannot_be_are_told(tmp_path: Path) -> None:
 
 @pytest.mark.spark
 def test_the_example_is_a_table(tmp_path: Path, spark: "SparkSession") -> None:
-    tables = tmp_path / "tables"
-    tables.mkdir()
+    tables = place_of(tmp_path / "tables")
     on_disk.create(tables)
     from pipeline.gold import make as gold
 

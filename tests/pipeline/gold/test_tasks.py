@@ -19,6 +19,7 @@ from pipeline.gold.silences import TABLE as SILENCES
 from pipeline.gold.silences import Lacking, write_near
 from pipeline.gold.tasks import NO_ALIASES, Bucket, Job, SilverFile, by_bucket
 from pipeline.gold.windows import LENGTHS, LOCAL, Windows
+from pipeline.place import place_of
 from pipeline.tables import delta
 from pipeline.tables.columns import GAPS, SILVER, arrow_schema
 from pipeline.tables.task_files import TaskFiles
@@ -49,7 +50,7 @@ def silver(tmp_path_factory: pytest.TempPathFactory) -> SilverFile:
     rows = [silver_row(seq) for seq in range(1, 301)]
     path = tmp_path_factory.mktemp("silver") / "part.parquet"
     pq.write_table(pa.Table.from_pylist(rows, schema=arrow_schema(SILVER)), path)
-    return SilverFile(str(path), len(rows))
+    return SilverFile(place_of(path.parent), path.name, len(rows))
 
 
 def made(job: Job, file: SilverFile, target: Path, count: int) -> dict[str, set[str]]:
@@ -59,7 +60,7 @@ def made(job: Job, file: SilverFile, target: Path, count: int) -> dict[str, set[
         buckets.setdefault(bucket, []).append(pa.ipc.open_stream(packed).read_all())
     assert count == 1 or len(buckets) > 1
     for bucket, parts in buckets.items():
-        with TaskFiles(target, bucket, 1) as out:
+        with TaskFiles(place_of(target)) as out:
             job.write(pa.concat_tables(parts), Bucket(bucket, count), out)
     found: dict[str, set[str]] = {}
     for table in {path.relative_to(target).parts[0] for path in target.rglob("*.parquet")}:
@@ -77,14 +78,14 @@ def jobs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[set[str], 
     within = datetime(2025, 11, 21, 12, tzinfo=UTC)
     gap |= {"outcome": "filtered", "after": within, "before": within}
     delta.append(root / "gaps", GAPS, [gap])
-    write_near(root, DAY, DAY, root / "near.parquet")
+    near = write_near(place_of(root), DAY, DAY)
     earlier = {
         "gateway_id": "barn", "node": "n3", "quantity": "t", "value": 1.0,
         "event_time": datetime(2025, 11, 20, 22, tzinfo=UTC),
     }  # fmt: skip
     carried = pa.Table.from_pylist([earlier], schema=arrow_schema(CARRIED))
     dates = (DAY, date(2025, 11, 22))
-    lacking = Lacking(root / "near.parquet", NO_ALIASES)
+    lacking = Lacking(place_of(root), near, NO_ALIASES)
     quarantined = {("barn", DAY): {"not_json": 2}, ("loft", DAY): {"not_json": 1, "seq": 3}}
     readings = Windows(carried, {"barn": NOW_MS}, NOW_MS, dates, lacking)
     return {
@@ -120,11 +121,12 @@ import pickle, sys
 from pathlib import Path
 import pyarrow as pa
 from pipeline.gold.tasks import Bucket, by_bucket
+from pipeline.place import Place
 from pipeline.tables.task_files import TaskFiles
 day, file, *jobs = pickle.load(sys.stdin.buffer)
 for job in jobs:
     (_, packed), = by_bucket([file], [day], job, 1)
-    with TaskFiles(Path(sys.argv[1]), 0, 1) as out:
+    with TaskFiles(Place(sys.argv[1])) as out:
         job.write(pa.ipc.open_stream(packed).read_all(), Bucket(0, 1), out)
 print("pandas" in sys.modules, len(list(Path(sys.argv[1]).rglob("*.parquet"))) > 0)
 """

@@ -275,7 +275,7 @@ def test_a_backlog_that_brings_its_clock_records_is_written_once(
     put_clock(landing)
     run(tmp_path)
     assert {row["time_source"] for row in table_rows(tmp_path, "silver")} == {"clock"}
-    assert not list((tmp_path / "tables" / "silver").rglob("corrected-*"))
+    assert len(list((tmp_path / "tables" / "silver").glob("*.parquet"))) == 1
 
 
 @pytest.mark.uncovered

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.spark
 KILLS = [
     ("pipeline.batches.run_batch.write_landing", 1, True),
     ("pipeline.batches.run_batch.write_silver", 1, True),
-    ("pipeline.tables.delta.adopt", 1, True),
+    ("pipeline.batches.run_batch.discard", 1, False),
     ("pipeline.tables.delta.commit", 1, True),
     ("pipeline.tables.delta.commit", 2, True),
     ("pipeline.tables.delta.commit", 3, True),
