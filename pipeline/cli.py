@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pipeline.commands.backtest import add_backtest
+from pipeline.commands.catalog import add_catalog
 from pipeline.commands.collect import add_collect
 from pipeline.commands.import_database import add_import
 from pipeline.commands.ledger import add_ledger
@@ -38,7 +39,7 @@ _BACKTRACE = re.compile(r"\n\s*0: ")
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 ADD = (
-    *(add_once, add_run, add_status, add_ledger, add_collect, add_import, add_views),
+    *(add_once, add_run, add_status, add_ledger, add_collect, add_import, add_views, add_catalog),
     *(add_publish, add_maintain, add_reprocess, add_backtest, add_suggest, add_simulate),
 )
 
