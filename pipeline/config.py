@@ -14,7 +14,16 @@ from typing import Any
 from pipeline.errors import PipelineError
 
 VARIABLE = "TIDEGATE_PIPELINE_CONFIG"
-SHARED = ("landing", "tables", "master", "java_cache", "readings", "assets", "gold_sql")
+SHARED = (
+    "landing",
+    "tables",
+    "master",
+    "java_cache",
+    "readings",
+    "assets",
+    "gold_sql",
+    "openlineage",
+)
 """Keys outside of any table: for all commands that have the option."""
 SPARK = "spark"
 """The table of Spark's own settings."""

@@ -23,6 +23,7 @@ def run(
     readings: str | Path | None = None,
     assets: str | Path | None = None,
     gold_sql: str | Path | None = None,
+    openlineage: str | None = None,
 ) -> "Totals":
     """Read the new landing files as `tidegate-pipeline once` does; return the rows of the tables.
 
@@ -30,7 +31,8 @@ def run(
     settings and is not stopped. Raises PipelineError if the caller has to change something, and
     JobError if Spark, a store or a disk gave up; what was committed stays.
     """
-    from pipeline.operation.once import make_how, run_once
+    from pipeline.operation.lineage import run_reported
+    from pipeline.operation.once import make_how
     from pipeline.operation.session import session_beside
     from pipeline.place import place_of
     from pipeline.settings import make_settings
@@ -43,8 +45,9 @@ def run(
         readings=_path(readings),
         assets=_path(assets),
         gold_sql=_path(gold_sql),
+        openlineage=openlineage,
     )
-    return run_once(settings, lambda: own, how)
+    return run_reported(settings, lambda: own, how)
 
 
 def _path(where: str | Path | None) -> Path | None:

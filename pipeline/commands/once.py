@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pipeline.commands.options import (
     add_gold,
     add_landing,
+    add_lineage,
     add_sizes,
     add_spark,
     add_tables,
@@ -45,6 +46,7 @@ def add_once(commands: Any) -> None:
     )
     once.add_argument("--json", action="store_true", help="print the totals as one JSON object")
     add_gold(once)
+    add_lineage(once)
     add_spark(once)
     add_sizes(once)
     once.set_defaults(run=run_command)
@@ -62,13 +64,14 @@ def run_command(options: argparse.Namespace) -> int:
     check_installed()
     cycles.look_rarely()
     from pipeline.ledger.report import read_streams
-    from pipeline.operation.once import REMAPPED, run_once
+    from pipeline.operation.lineage import run_reported
+    from pipeline.operation.once import REMAPPED
     from pipeline.operation.progress import bars
 
     settings = with_landing(options)
     with bars() as watch:
         how = replace(how_of(options), verify=options.verify, watch=watch)
-        totals = run_once(settings, partial(_open_session, settings), how)
+        totals = run_reported(settings, partial(_open_session, settings), how)
     if totals.left:
         name, reason = next(iter(totals.left.items()))
         left = f"not read in {settings.landing}: {len(totals.left)} (first: {name}, {reason})"

@@ -106,6 +106,12 @@ def add_gold(parser: Any) -> None:
     parser.add_argument("--gold-sql", type=Path, metavar="DIR", help=queries)
 
 
+def add_lineage(parser: Any) -> None:
+    """Add who gets reports of each run."""
+    text = "server or file that gets the events of OpenLineage of each run"
+    parser.add_argument("--openlineage", metavar="URL|FILE", help=text)
+
+
 def how_of(options: argparse.Namespace) -> "How":
     """Return how a run is done by the options of `add_gold`, with the content of their files."""
     from pipeline.operation.once import make_how
@@ -115,6 +121,7 @@ def how_of(options: argparse.Namespace) -> "How":
         readings=options.readings,
         assets=options.assets,
         gold_sql=options.gold_sql,
+        openlineage=vars(options).get("openlineage"),
     )
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from pipeline.commands.options import (
     add_gold,
     add_landing,
+    add_lineage,
     add_sizes,
     add_spark,
     add_tables,
@@ -47,6 +48,7 @@ def add_run(commands: Any) -> None:
         "--views", type=Path, metavar="FILE", help="file for DuckDB views, written after each run"
     )
     add_gold(run)
+    add_lineage(run)
     add_spark(run)
     add_sizes(run)
     run.set_defaults(run=run_service)
@@ -85,7 +87,8 @@ def run_service(options: argparse.Namespace) -> int:
 
 def _round(settings: Any, session: Any, how: Any, options: argparse.Namespace) -> None:
     """Do one run, and say what it read."""
-    from pipeline.operation.once import REMAPPED, run_once
+    from pipeline.operation.lineage import run_reported
+    from pipeline.operation.once import REMAPPED
     from pipeline.operation.progress import bars
     from pipeline.operation.status import write_metrics
     from pipeline.operation.views import write_views
@@ -93,7 +96,7 @@ def _round(settings: Any, session: Any, how: Any, options: argparse.Namespace) -
     begun = time.monotonic()
     try:
         with bars() as watch:
-            totals = run_once(settings, session, replace(how, watch=watch))
+            totals = run_reported(settings, session, replace(how, watch=watch))
     except JobError:  # which the metrics tell; where they cannot be written, it goes before that
         if options.metrics is not None:
             with suppress(JobError, OSError):

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
+    from pipeline.operation.lineage import Lineage
+
 REMAPPED = (
     "the mappings of --readings changed: messages that are in the tables stay as they were read; "
     "`tidegate-pipeline reprocess` reads them again"
@@ -79,6 +81,8 @@ class How:
     """Asked between batches: whether the run shall end with what it has committed."""
     watch: Watch = unwatched
     """Told what is going on, and how much of it is done."""
+    lineage: "Lineage | None" = None
+    """Who gets reports of the run (operation.lineage)."""
 
 
 PLAINLY = How()
@@ -91,11 +95,17 @@ def make_how(
     readings: Path | None = None,
     assets: Path | None = None,
     gold_sql: Path | None = None,
+    openlineage: str | None = None,
 ) -> How:
     """Return how a run is done, with the content of the files and of the folder of queries."""
     from pipeline.gold.assets import read_assets
     from pipeline.gold.queries import read_queries
 
+    lineage = None
+    if openlineage is not None:
+        from pipeline.operation.lineage import Lineage
+
+        lineage = Lineage(openlineage)
     declared = NOTHING
     if readings is not None:
         from pipeline.records.declarations import read_declared
@@ -107,6 +117,7 @@ def make_how(
         assets=None if assets is None else read_assets(assets),
         queries={} if gold_sql is None else read_queries(gold_sql),
         declared=declared,
+        lineage=lineage,
     )
 
 
