@@ -22,6 +22,7 @@ SHARED = (
     "readings",
     "assets",
     "gold_sql",
+    "change_feed",
     "openlineage",
 )
 """Keys outside of any table: for all commands that have the option."""

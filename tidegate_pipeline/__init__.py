@@ -23,6 +23,7 @@ def run(
     readings: str | Path | None = None,
     assets: str | Path | None = None,
     gold_sql: str | Path | None = None,
+    change_feed: bool = False,
     openlineage: str | None = None,
 ) -> "Totals":
     """Read the new landing files as `tidegate-pipeline once` does; return the rows of the tables.
@@ -45,6 +46,7 @@ def run(
         readings=_path(readings),
         assets=_path(assets),
         gold_sql=_path(gold_sql),
+        change_feed=change_feed,
         openlineage=openlineage,
     )
     return run_reported(settings, lambda: own, how)

@@ -10,9 +10,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pipeline.commands.options import (
+    add_followers,
     add_gold,
     add_landing,
-    add_lineage,
     add_sizes,
     add_spark,
     add_tables,
@@ -46,7 +46,7 @@ def add_once(commands: Any) -> None:
     )
     once.add_argument("--json", action="store_true", help="print the totals as one JSON object")
     add_gold(once)
-    add_lineage(once)
+    add_followers(once)
     add_spark(once)
     add_sizes(once)
     once.set_defaults(run=run_command)

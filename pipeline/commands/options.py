@@ -106,8 +106,10 @@ def add_gold(parser: Any) -> None:
     parser.add_argument("--gold-sql", type=Path, metavar="DIR", help=queries)
 
 
-def add_lineage(parser: Any) -> None:
-    """Add who gets reports of each run."""
+def add_followers(parser: Any) -> None:
+    """Add what others learn of each run."""
+    feed = "turn on the change data feed of the tables"
+    parser.add_argument("--change-feed", action="store_true", help=feed)
     text = "server or file that gets the events of OpenLineage of each run"
     parser.add_argument("--openlineage", metavar="URL|FILE", help=text)
 
@@ -121,6 +123,7 @@ def how_of(options: argparse.Namespace) -> "How":
         readings=options.readings,
         assets=options.assets,
         gold_sql=options.gold_sql,
+        change_feed=vars(options).get("change_feed", False),
         openlineage=vars(options).get("openlineage"),
     )
 

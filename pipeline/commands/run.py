@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.commands.options import (
+    add_followers,
     add_gold,
     add_landing,
-    add_lineage,
     add_sizes,
     add_spark,
     add_tables,
@@ -48,7 +48,7 @@ def add_run(commands: Any) -> None:
         "--views", type=Path, metavar="FILE", help="file for DuckDB views, written after each run"
     )
     add_gold(run)
-    add_lineage(run)
+    add_followers(run)
     add_spark(run)
     add_sizes(run)
     run.set_defaults(run=run_service)

@@ -118,6 +118,8 @@ def type_name(kind: Any) -> str:
     """Return the name of a Delta type; of a nested one with its parts."""
     if hasattr(kind, "element_type"):
         return f"array<{type_name(kind.element_type)}>"
+    if hasattr(kind, "value_type"):
+        return f"map<{type_name(kind.key_type)},{type_name(kind.value_type)}>"
     if hasattr(kind, "fields"):
         return f"struct<{','.join(f'{each.name}:{type_name(each.type)}' for each in kind.fields)}>"
     return str(kind.type)

@@ -19,7 +19,7 @@ from pipeline.operation.runs import note_run
 from pipeline.operation.spark_errors import cause
 from pipeline.records.declared import NOTHING, Declared
 from pipeline.settings import Settings, Watch, unwatched
-from pipeline.tables import delta, on_disk, staging, state
+from pipeline.tables import change_feed, delta, on_disk, staging, state
 from pipeline.tables.damage import Doubled, damaged, doubled
 from pipeline.tables.lock import locked
 from pipeline.tables.state import State
@@ -81,6 +81,8 @@ class How:
     """Asked between batches: whether the run shall end with what it has committed."""
     watch: Watch = unwatched
     """Told what is going on, and how much of it is done."""
+    change_feed: bool = False
+    """Whether the tables get the change data feed (tables.change_feed)."""
     lineage: "Lineage | None" = None
     """Who gets reports of the run (operation.lineage)."""
 
@@ -95,6 +97,7 @@ def make_how(
     readings: Path | None = None,
     assets: Path | None = None,
     gold_sql: Path | None = None,
+    change_feed: bool = False,
     openlineage: str | None = None,
 ) -> How:
     """Return how a run is done, with the content of the files and of the folder of queries."""
@@ -117,6 +120,7 @@ def make_how(
         assets=None if assets is None else read_assets(assets),
         queries={} if gold_sql is None else read_queries(gold_sql),
         declared=declared,
+        change_feed=change_feed,
         lineage=lineage,
     )
 
@@ -138,6 +142,8 @@ def run_once(
     with full_disk(settings), locked(settings.checkpoints):
         begun = time.monotonic()
         committed, listing, plan = _prepare(settings, verify=how.verify)
+        if how.change_feed:
+            change_feed.turn_on(settings.tables)
         remapped = note_mapping(settings, committed, how.declared)
         before = _counts(committed)
         done: list[Batch] = []

@@ -72,7 +72,7 @@ MISTAKES = [
     ("landing = 3", "landing is 3, but a text is needed"),
     ("landing = 'ftp://fleet/a'", "landing: ftp://fleet/a is not s3://BUCKET/…, gs://BUCKET/…"),
     ("[runs]", "runs is not known: did you mean run?"),
-    ("[qqqq]", "qqqq is not known; known are assets, backtest, collect, "),
+    ("[qqqq]", "qqqq is not known; known are assets, backtest, catalog, change_feed, collect, "),
     ("[run]\nevry = 3", "run.evry is not known: did you mean every?"),
     ("[run]\nevery = '3'", "run.every is '3', but a number is needed"),
     ("[run]\nbatch_files = 1.5", "run.batch_files is 1.5, but a whole number is needed"),

@@ -30,9 +30,9 @@ def sizes(data: Path) -> tuple[int, ...]:
     return tuple(len(rows(data, table)) for table in TABLES)
 
 
-def table_rows(data: Path, table: str) -> list[dict[str, Any]]:
+def table_rows(data: Path, table: str, folder: str = "tables") -> list[dict[str, Any]]:
     """Return the rows of a Delta table below a data folder."""
     found: list[dict[str, Any]] = (
-        DeltaTable((data / "tables" / table).as_uri()).to_pyarrow_table().to_pylist()
+        DeltaTable((data / folder / table).as_uri()).to_pyarrow_table().to_pylist()
     )
     return found

@@ -154,10 +154,12 @@ def test_a_run_reports_what_it_read_and_wrote(
     assert all(each["size"] > 0 and each["fileCount"] > 0 for each in written.values())
     assert "quarantine" not in outputs, "nothing was written there"
     fields = {
-        each["name"]: each["type"] for each in outputs["bronze"]["facets"]["schema"]["fields"]
+        name: {field["name"]: field["type"] for field in each["facets"]["schema"]["fields"]}
+        for name, each in outputs.items()
     }
-    assert fields["seq"] == "long"
-    assert fields["properties"] == "array<struct<name:string,value:string>>"
+    assert fields["bronze"]["seq"] == "long"
+    assert fields["bronze"]["properties"] == "array<struct<name:string,value:string>>"
+    assert fields["readings_1d"]["states"] == "map<string,long>"
 
 
 @pytest.mark.spark
