@@ -26,7 +26,7 @@ def run_catalog(options: argparse.Namespace) -> int:
     from pipeline.tables import delta
 
     root = existing(options).tables
-    tables = sorted(each.name for each in root.iterdir() if delta.exists(each))
-    place = options.at or f"file://{root}"
+    place = options.at or (f"{root}" if root.folder is None else f"file://{root}")
+    tables = delta.tables_in(root)
     print("\n".join(statements(options.engine, tables, place, options.schema)))
     return 0

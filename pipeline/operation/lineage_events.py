@@ -4,10 +4,8 @@ import os
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
-from deltalake import DeltaTable
 from openlineage.client.event_v2 import InputDataset, Job, OutputDataset, Run, RunEvent, RunState
 from openlineage.client.facet_v2 import (
     dataset_version_dataset,
@@ -29,7 +27,7 @@ NAMESPACE_VARIABLE = "OPENLINEAGE_NAMESPACE"
 
 
 def run_event(
-    state: str, run: str, root: Path, inputs: list[InputDataset], outputs: list[OutputDataset],
+    state: str, run: str, root: Place, inputs: list[InputDataset], outputs: list[OutputDataset],
     error: BaseException | None,
 ) -> RunEvent:  # fmt: skip
     """Return the event of a run of this id on the tables below `root`, that is now in a state."""
@@ -44,7 +42,7 @@ def run_event(
         eventType=RunState(state),
         eventTime=datetime.now(UTC).isoformat(),
         run=Run(run, facets),
-        job=Job(namespace, f"{JOB}.{root.name}", {"jobType": kind}),
+        job=Job(namespace, f"{JOB}.{root.base}", {"jobType": kind}),
         inputs=inputs,
         outputs=outputs,
         producer=_producer(),
@@ -70,26 +68,24 @@ def dataset_name(place: Place) -> tuple[str, str]:
     return f"{scheme}://{bucket}", path or "/"
 
 
-def versions(root: Path) -> dict[str, int]:
+def versions(root: Place) -> dict[str, int]:
     """Return the versions of the tables below `root`, by their names."""
-    if not root.is_dir():
-        return {}
-    found = sorted(each for each in root.iterdir() if delta.exists(each))
-    return {each.name: DeltaTable(each.as_uri()).version() for each in found}
+    return {name: delta.opened(root / name).version() for name in delta.tables_in(root)}
 
 
-def written(root: Path, before: Mapping[str, int]) -> Iterator[OutputDataset]:
+def written(root: Place, before: Mapping[str, int]) -> Iterator[OutputDataset]:
     """Yield the tables that have another version than before, with what that added."""
     for name, now in versions(root).items():
         if now != before.get(name):
             yield _output(root / name, now, before.get(name))
 
 
-def _output(root: Path, now: int, before: int | None) -> OutputDataset:
-    table = DeltaTable(root.as_uri(), version=now)
-    old = set[str]()
+def _output(place: Place, now: int, before: int | None) -> OutputDataset:
+    table, old = delta.opened(place), set[str]()
     if before is not None:
-        old = {each["path"] for each in delta.shown(DeltaTable(root.as_uri(), version=before))}
+        table.load_as_version(before)
+        old = {each["path"] for each in delta.shown(table)}
+    table.load_as_version(now)
     new = [each for each in delta.shown(table) if each["path"] not in old]
     fields = [
         schema_dataset.SchemaDatasetFacetFields(each.name, type=type_name(each.type))
@@ -108,7 +104,7 @@ def _output(root: Path, now: int, before: int | None) -> OutputDataset:
         ),
     }
     return OutputDataset(
-        *dataset_name(Place(str(root))),
+        *dataset_name(place),
         facets=facets,
         outputFacets={"outputStatistics": statistics},
     )

@@ -4,18 +4,15 @@ Readers find them in the log: a file that a commit adds has inserted rows, one t
 deleted ones. So the feed needs no files of its own, only the property by which readers ask for it.
 """
 
-from pathlib import Path
-
-from deltalake import DeltaTable
-
+from pipeline.place import Place
 from pipeline.tables import delta
 
 PROPERTY = "delta.enableChangeDataFeed"
 
 
-def turn_on(root: Path) -> None:
+def turn_on(root: Place) -> None:
     """Let each table below `root` have the feed, from its next version on."""
-    for folder in sorted(each for each in root.iterdir() if delta.exists(each)):
-        table = DeltaTable(folder.as_uri())
+    for name in delta.tables_in(root):
+        table = delta.opened(root / name)
         if table.metadata().configuration.get(PROPERTY) != "true":
             table.alter.set_table_properties({PROPERTY: "true"})
