@@ -59,10 +59,12 @@ def find(sections: list[Section], words: list[str]) -> list[Section]:
     """Return the sections that have all words, best first.
 
     Those with a word in page or heading come first, then those that define it in a row or item.
+    The first level of a topic is no such word.
     """
-    patterns = [re.compile(rf"(?<!\w){re.escape(word)}", re.IGNORECASE) for word in words]
+    patterns = [re.compile(rf"(?<!\w){re.escape(word)}(?!\w*/)", re.IGNORECASE) for word in words]
     rows = [
-        re.compile(rf"^[|-] `?{re.escape(word)}\b", re.IGNORECASE | re.MULTILINE) for word in words
+        re.compile(rf"^[|-] `?{re.escape(word)}(?![\w/])", re.IGNORECASE | re.MULTILINE)
+        for word in words
     ]
 
     def rank(section: Section) -> tuple[int, int, float]:
