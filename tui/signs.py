@@ -12,7 +12,7 @@ SIGNS = {
     "silent": ("◔", "warn"),
     "paused": ("‖", "warn"),
     "disconnected": ("✕", "bad"),
-    "away": ("○", "muted"),
+    "offline": ("○", "muted"),
     "off": ("○", "muted"),
 }
 UNKNOWN_SIGN = ("?", "muted")

@@ -172,7 +172,7 @@ class GatewayState:
         found = status.get("clients")
         reported = found if isinstance(found, dict) else {}
         connected = self._count(figures.CLIENTS, reported.get("connected"))
-        return connected, self._count(figures.AWAY, reported.get("away"))
+        return connected, self._count(figures.OFFLINE, reported.get("offline"))
 
     def _count(self, name: str, reported: object) -> int | None:
         known, answered = self.figures.count(name), number(reported)

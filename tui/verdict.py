@@ -101,7 +101,7 @@ def _uplink(
             f"{amount(uplink.waiting)} wait, {lost}" if uplink.waiting else "nothing waits"
         )
     if survives is not None:
-        words.append(f"room for {outage(survives)}" if survives else "no room left")
+        words.append(f"capacity for {outage(survives)}" if survives else "the outbox is full")
     if uplink.attempt is not None:
         words.append(f"next try in {span(uplink.attempt)}")
     grave = not paused and uplink.state != "connected"
@@ -122,7 +122,7 @@ def _stuck(row: Document) -> Finding:
     elif sent:
         words = f"{amount(sent)} sent and not acknowledged, {amount(depth)} wait, {oldest}"
     else:
-        words = f"no consumer takes them: {amount(depth)} wait, {oldest}"
+        words = f"no consumer receives them: {amount(depth)} wait, {oldest}"
     return Finding("warning", f"channel {name}", words, "Queues", f"channel {name}")
 
 

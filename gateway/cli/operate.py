@@ -119,9 +119,9 @@ def _add_client(commands: "Commands") -> None:
     found.add_argument("--user", metavar="NAME", help="user name; '' for clients without one")
     found.add_argument(
         "--state",
-        choices=("all", "connected", "away"),
+        choices=("all", "connected", "offline"),
         default="all",
-        help="only connected clients, or only disconnected sessions",
+        help="only connected or only offline clients",
     )
     _finish_list(found, _client_list)
     show = verbs.add_parser("show", help="show one client with its subscriptions and losses")
@@ -230,7 +230,7 @@ def status_lines(status: Row) -> list[str]:
         parts.append(("channels", f"{status['channels_waiting']:,} messages wait"))
     parts += [("channel", _stuck(each)) for each in status["channels_stuck"]]
     clients, free = status["clients"], status["free_bytes"]
-    parts.append(("clients", f"{clients['connected']:,} connected, {clients['away']:,} away"))
+    parts.append(("clients", f"{clients['connected']:,} connected, {clients['offline']:,} offline"))
     parts.append(("disk", "in memory only" if free is None else f"{spell_bytes(free)} free"))
     held, limit = status["memory_bytes"], status["memory_limit"]
     parts.append(("memory", f"clients hold {spell_bytes(held)} of {spell_bytes(limit)}"))
@@ -302,7 +302,7 @@ def _client_cells(row: Row) -> list[str]:
     return [
         row["id"],
         row["user"] or "",
-        row.get("address", "away"),
+        row.get("address", "offline"),
         row.get("version", ""),
         since,
         f"{row['waiting']:,}",

@@ -64,7 +64,7 @@ def measure(conversation: "Conversation", seconds: int, rows: int) -> Row:
         "verdict": status["verdict"],
         **{name: _mean(values) for name, values in series["figures"].items()},
         **{name: status[name] for name in ("resident_bytes", "memory_bytes", "memory_limit")},
-        **{name: clients[name] for name in ("connected", "away")},  # of when its rows were listed
+        **{name: clients[name] for name in ("connected", "offline")},  # of when its rows were listed
         "clients": clients["rows"],
         "topics": topics,
         "uplinks": status["uplinks"],
@@ -94,7 +94,7 @@ def top_lines(found: Row) -> Iterator[str]:
     yield f"cpu         {cpu}; memory {spell_bytes(found['resident_bytes'])}, {held}"
     yield f"messages    in {rate('messages_in')}, out {rate('messages_out')}"
     yield f"bytes       in {rate('bytes_in')}, out {rate('bytes_out')}"
-    yield f"clients     {found['connected']:,} connected, {found['away']:,} away"
+    yield f"clients     {found['connected']:,} connected, {found['offline']:,} offline"
     for each in found["uplinks"]:
         name = f"{each['name']} " if each["name"] else ""
         yield harmless(f"uplink      {name}{each['state']}, {each['waiting']:,} wait")
@@ -109,7 +109,7 @@ def top_lines(found: Row) -> Iterator[str]:
 
 def _client(row: Row) -> Sequence[str]:
     rates = (row.get(name, 0.0) for name in ("received_rate", "sent_rate"))
-    return (row["id"], row.get("address", "away"), *(f"{each:,.1f}/s" for each in rates))
+    return (row["id"], row.get("address", "offline"), *(f"{each:,.1f}/s" for each in rates))
 
 
 def _topic(row: Row) -> Sequence[str]:

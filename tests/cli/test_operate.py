@@ -93,7 +93,7 @@ async def test_who_is_there_what_waits_and_what_rules_took(clients: Clients, ask
     assert first.split()[:4] == ["client", "user", "address", "mqtt"]
     assert any(line.startswith("away") and " 2 " in line for line in lines)
     assert any(line.startswith("pub\\x07") and "anna" in line for line in lines)
-    assert [each["id"] for each in ask.json("client", "list", "--state", "away")] == ["away"]
+    assert [each["id"] for each in ask.json("client", "list", "--state", "offline")] == ["away"]
     assert ask.json("client", "list", "--user", "anna", "--match", "pub*")[0]["user"] == "anna"
     rated = ask("client", "list", "--sort", "received_rate", "--limit", "1").splitlines()
     assert len(rated) == 2
@@ -228,7 +228,7 @@ STATUS = {
         }
     ],
     "channels_waiting": 3,
-    "clients": {"connected": 1, "away": 2},
+    "clients": {"connected": 1, "offline": 2},
     "free_bytes": None,
     "memory_bytes": 1,
     "memory_limit": 2,
@@ -310,7 +310,7 @@ def test_a_round_of_which_little_is_known() -> None:
         "resident_bytes": 0,
         "memory_bytes": 0,
         "connected": 0,
-        "away": 1,
+        "offline": 1,
         "uplinks": [{"name": "a", "state": "paused", "waiting": 3}],
         "bridges": [{"kind": "serial", "name": "boiler", "state": "open"}],
         "clients": [{"id": "gone"}],

@@ -119,13 +119,13 @@ def counted(value: str) -> str:
 
 NOW: tuple[Check, ...] = (
     ("uptime", r"● up (.+?) [\[ ]", lambda value: lasting(float(value.split()[0]))),
-    (figures.CLIENTS, r"(\S+) clients? ·", counted),
-    (figures.AWAY, r"clients? · (\S+) away", counted),
+    (figures.CLIENTS, r"(\S+) clients?, ", counted),
+    (figures.OFFLINE, r"clients?, (\S+) offline", counted),
     (figures.OUTBOX_ROWS, r"│ (\S+) messages ", counted),
     (figures.OUTBOX_OLDEST, r"oldest   (\w+(?: \d\dm)?)", lambda value: lasting(float(value))),
-    (figures.OUTBOX_SURVIVES, r"room     (\S+ \S+)", lambda value: outage(int(value))),
+    (figures.OUTBOX_SURVIVES, r"capacity ([\d.]+ \S+)", lambda value: outage(int(value))),
     (figures.OUTBOX_SURVIVES, r"outage (\S+ \S+)", lambda value: outage(int(value))),
-    (figures.OUTBOX_SURVIVES, r"room for (.+?) ·", lambda value: outage(int(value))),
+    (figures.OUTBOX_SURVIVES, r"capacity for (.+?) ·", lambda value: outage(int(value))),
     ("tidegate/uplink/plant/waiting", r"✕ plant disconnected (\S+) wait", counted),
     ("tidegate/uplink/plant/waiting", r"· (\S+) wait, nothing lost", counted),
     ("tidegate/uplink/plant/state", r"✕ plant (\S+) ", str),
@@ -183,7 +183,7 @@ async def test_every_figure_that_both_have_agrees(
     application: TidegateApp, gateway: GatewayProcess, heard: Heard, traffic: None
 ) -> None:
     async with application.run_test(size=(160, 50)) as pilot:
-        await shown(pilot, "barn ● up", "● cloud", "✕ plant", "room for")
+        await shown(pilot, "barn ● up", "● cloud", "✕ plant", "capacity for")
         await agreed(application, partial(differences, heard, NOW))
         session = application.session
         await until(lambda: len(heard.values.get("uptime", [])) > WINDOW + 3)

@@ -242,7 +242,7 @@ def test_what_a_full_outbox_drops_is_lost() -> None:
     bench.pass_time(12)
     bench.pass_time(3)
     text = bench.screen(120, 30)
-    assert "1,000 wait, 2,696 lost · no room left" in text
+    assert "1,000 wait, 2,696 lost · the outbox is full" in text
     assert "nothing lost" not in text
     assert "2 things need you" in text
     assert "✕ outbox full" in text
@@ -319,7 +319,7 @@ FIGURES = {
 }  # fmt: skip
 ANSWERED: dict[str, dict[str, object]] = {
     "status": {
-        "gateway": "barn", "uptime_seconds": 4_000, "clients": {"connected": 53, "away": 29},
+        "gateway": "barn", "uptime_seconds": 4_000, "clients": {"connected": 53, "offline": 29},
         "survives_seconds": 8_216_640, "troubles": [], "silent": [], "alarms": [],
         "outbox": {"messages": 22_022, "bytes": 22_200_000, "oldest_seconds": 14_400},
         "uplinks": [{"name": "", "state": "paused", "error": "refused by an older answer",
@@ -335,7 +335,7 @@ ANSWERED: dict[str, dict[str, object]] = {
 }  # fmt: skip
 """what the figures say, and what answers to queries said when some of that was different"""
 OLDER = (
-    "22,022", "22.2 MB", "95.1 days", "4h 00m", "4h00m", "1h 06m", "1h06m", "53 ", "29 away",
+    "22,022", "22.2 MB", "95.1 days", "4h 00m", "4h00m", "1h 06m", "1h06m", "53 ", "29 offline",
     "paused", "older answer", "old.example", "34s", "55.5", "66.6", "77s",
 )  # fmt: skip
 """what a screen would show of the answers"""
@@ -361,10 +361,10 @@ def test_figures_of_one_thing_are_there() -> None:
     bench.tell(**FIGURES)
     bench.round(301)
     text = bench.screen(200, 60)
-    for each in ("21,021 wait", "21,021 messages", "room for 91.1 days", "next try in 12s"):
+    for each in ("21,021 wait", "21,021 messages", "capacity for 91.1 days", "next try in 12s"):
         assert each in text
     assert text.count("91.1 days") == 3
-    assert "41 clients · 17 away" in text
+    assert "41 clients, 17 offline" in text
     bench.press("4")
     text = bench.screen(160, 50)
     for each in ("21,021", "no route to host", "91.1 days", "2h01m", "mqtts://new.example"):
@@ -504,7 +504,7 @@ STUCK = {"name": "jobs", "state": "open", "depth": 130, "inflight": 0, "consumer
     [
         ({}, "no consumer is subscribed: 130 wait, the oldest for 4m"),
         ({"consumers": 2, "inflight": 20}, "20 sent and not acknowledged, 130 wait"),
-        ({"consumers": 2}, "no consumer takes them: 130 wait"),
+        ({"consumers": 2}, "no consumer receives them: 130 wait"),
         ({"state": "paused"}, "paused: 130 wait, the oldest for 4m"),
     ],
 )
@@ -544,7 +544,7 @@ def test_a_fault_is_told_in_full(size: tuple[int, int]) -> None:
     bench.tell(**FIGURES, tidegate__ledger__lost=3)
     bench.round(301)
     text = " ".join(bench.screen(*size).split())
-    for each in ("no route to host", "21,021 wait, 3 lost", "room for 91.1 days", "12s"):
+    for each in ("no route to host", "21,021 wait, 3 lost", "capacity for 91.1 days", "12s"):
         assert each in text.replace("│ │", "").replace("  ", " "), each
 
 

@@ -69,10 +69,10 @@ def full_bench() -> Bench:
     answers["queues"] = rows(
         {"kind": "uplink", "name": "cloud", "state": "connected", "depth": 0},
         {"kind": "channel", "name": "jobs", "filter": "work/#", "state": "open", "depth": 12},
-        {"kind": "session", "name": "tablet-7", "state": "away", "depth": 5},
+        {"kind": "session", "name": "tablet-7", "state": "offline", "depth": 5},
     )
     answers["status"] = {"gateway": "barn", "survives_seconds": 7_200, "uptime_seconds": 90,
-                         "uplinks": [], "clients": {"connected": 2, "away": 0}}  # fmt: skip
+                         "uplinks": [], "clients": {"connected": 2, "offline": 0}}  # fmt: skip
     made.pass_time(12)
     return made
 
@@ -214,7 +214,7 @@ def test_rejected_messages_are_sent_again(bench: Bench) -> None:
     assert not [each for each in bench.session.actions() if each.label == "redrive"]
     bench.tell(tidegate__uplink__rejected=3)
     bench.client.answers["rejected"] = {"done": True, "count": 2}
-    assert "3 that the fleet will not take" in bench.screen(100, 40)
+    assert "3 that the fleet rejected" in bench.screen(100, 40)
     bench.press("R")
     assert "Redrive what uplink cloud rejected?" in bench.screen(100, 40)
     bench.press("y")
@@ -368,7 +368,7 @@ def test_the_verdict_leads_to_its_place(bench: Bench) -> None:
     text = bench.screen(140, 40)
     for part in ("4 things need you", "publishers are refused", "no route · 12 wait", "down 1m"):
         assert part in text
-    for part in ("serial bridge silent", "the disk is full", "room for 2.0 h"):
+    for part in ("serial bridge silent", "the disk is full", "capacity for 2.0 h"):
         assert part in text
     bench.press("j", "enter")
     assert bench.session.view.title == "Queues"
@@ -513,7 +513,7 @@ def test_keys_of_plots(bench: Bench, there: str, back: str) -> None:
 def test_the_table_alone(bench: Bench) -> None:
     bench.client.answers["bridges"] = rows({"kind": "serial", "name": "tty", "state": "open"})
     bench.pass_time(12)
-    for digit, below in (("4", "room   "), ("5", "readings of"), ("6", "╭ log")):
+    for digit, below in (("4", "capacity "), ("5", "readings of"), ("6", "╭ log")):
         bench.press(digit)
         bench.pass_time(12)
         assert below in bench.screen(), digit

@@ -146,11 +146,11 @@ def test_an_outage_and_its_end(window: Tmux, barn: GatewayProcess, fleet: Mosqui
     window.resize(40, 12)
     window.shows("plant")
     window.resize(160, 50)
-    window.shows("waiting for the fleet", "room")
+    window.shows("waiting for the fleet", "capacity")
     window.resize(80, 24)
 
     window.press("p")
-    window.shows("Pause uplink plant?", "The pause stays over restarts.")
+    window.shows("Pause uplink plant?", "The pause outlives restarts.")
     window.press("n")
     window.press("1")
     window.shows("[1 Now", "1 thing needs you")

@@ -109,14 +109,14 @@ def test_a_client_that_is_connected() -> None:
     assert "some are counted together" in flat(bench)
 
 
-def test_a_client_that_is_away() -> None:
+def test_a_client_that_is_offline() -> None:
     bench = full_bench()
     row = {**CLIENT, "connected": False, "disconnected": 900_000, "expiry": 60, "waiting": 0}
     answer: dict[str, object] = {"client": row, "ends": [], "subscriptions": [], "drops": {}}
     bench.client.answers["client"] = answer
     text = why(bench, "4", "j", "j")
     for part in (
-        "away since", "QoS 0 does not wait", "its session ends at", "nothing: it has no",
+        "offline since", "QoS 0 does not wait", "its session ends at", "nothing: it has no",
         "nothing since the gateway's start", "no refusal for want of a right",
     ):  # fmt: skip
         assert part in text, part
@@ -211,8 +211,8 @@ def test_a_rule_behind_others() -> None:
     text = why(bench, "4", "tab", "G")
     for part in (
         "cloud, plant, stream main, lane live", "100 messages reached it", "16 of these",
-        "84: its where was not TRUE; of these 4 NULL", "3 of the NULL", "sensors/# took 16",
-        "part where a > 1 took 16", "to cloud",
+        "84: its where was not TRUE; of these 4 NULL", "3 of the NULL", "sensors/# passed 16",
+        "part where a > 1 passed 16", "to cloud",
     ):  # fmt: skip
         assert part in text, part
     assert "elsewhere" not in text

@@ -1,4 +1,4 @@
-"""Clients: who is connected, who is away, who is in trouble; disconnect, drop."""
+"""Clients: who is connected, offline or in trouble; disconnect, drop."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -20,15 +20,15 @@ def identifier(row: Document) -> str:
 
 
 def state_of(row: Document) -> str:
-    """Return `up` or `away`."""
-    return "up" if row.get("connected") else "away"
+    """Return `up` or `offline`."""
+    return "up" if row.get("connected") else "offline"
 
 
 class Clients(View):
     """Pages of the query `clients`, sorted by the gateway."""
 
     title = "Clients"
-    about = "who is connected, away or in trouble; disconnect and drop"
+    about = "who is connected, offline or in trouble; disconnect and drop"
     marks = True
 
     def __init__(self, session: Any) -> None:
@@ -130,7 +130,7 @@ class Clients(View):
         words = f"clients {total:,.0f}"
         if answer.number("connected") is not None:  # of when the rows were listed
             document = answer.document
-            words = f"{whole(document, 'connected')} connected · {whole(document, 'away')} away"
+            words = f"{whole(document, 'connected')} connected · {whole(document, 'offline')} offline"
         if total > PAGE:
             last = min(self._offset + PAGE, int(total))
             words += f" · {self._offset + 1:,} to {last:,} of {total:,.0f}"
@@ -243,7 +243,7 @@ class ClientDetail(View):
                 "state",
                 here
                 if row.get("connected")
-                else f"away since {moment(gone and gone / 1_000, now)}",
+                else f"offline since {moment(gone and gone / 1_000, now)}",
             ),
             ("user", text(row.get("user")) or "none"),
             ("session", f"outlives its connection {ends}; class {text(row.get('class'))}"),
@@ -304,7 +304,7 @@ def disconnect(session: Any, *rows: Document) -> None:
     if rows:
         session.ask(
             f"Disconnect {_named(rows)}?",
-            "What their sessions keep stays. Most clients come back at once.",
+            "Their sessions stay. Most clients connect again at once.",
             lambda: _order(session, "client/disconnect", rows, "disconnected"),
         )
 

@@ -210,19 +210,19 @@ class Now(View):
     def _numbers(self) -> dict[str, str]:
         state, count = self.session.state, self.session.state.figures.count
         status = self.answer(STATUS).document
-        connected, away = state.clients(status)
+        connected, offline = state.clients(status)
         rows, oldest = count(figures.OUTBOX_ROWS), state.figures.number(figures.OUTBOX_OLDEST)
         total = self.answer(READINGS).number("total")
         return {
             "in": rate(state.incoming()),
             "out": rate(state.outgoing()),
             "clients": amount(connected),
-            "away": amount(away),
+            "offline": amount(offline),
             "rows": amount(rows),
             "oldest": lasting(oldest) if rows or rows is None else "nothing waits",
             "bytes": size(count(figures.OUTBOX_BYTES)),
-            "room": outage(state.survives(status)),
-            "heard": amount(len(self._topics()) if total is None else int(total)),
+            "capacity": outage(state.survives(status)),
+            "topics": amount(len(self._topics()) if total is None else int(total)),
             "silent": amount(self.session.silent()),
             "readings": rate(state.rates.get(figures.BRIDGE_READINGS)),
         }
@@ -266,7 +266,7 @@ class Now(View):
                 ("out ", MUTED),
                 numbers["out"],
             ),
-            line((f" {_plural(numbers['clients'], 'client')} · {numbers['away']} away", MUTED)),
+            line((f" {_clients(numbers, LEFT - 1)}", MUTED)),
         ]
         middle = [
             line(
@@ -317,13 +317,13 @@ class Now(View):
         uplinks = self._uplinks(last - 4)
         height = max(5, len(uplinks) + 2)
         source = [
-            line(f"{_plural(numbers['heard'], 'topic')}, {numbers['silent']} silent"),
+            line(f"{_plural(numbers['topics'], 'topic')}, {numbers['silent']} silent"),
             line(("readings ", MUTED), numbers["readings"]),
             line(("in       ", MUTED), (numbers["in"], "accent")),
         ]
         broker = [
             line(("out      ", MUTED), (numbers["out"], "accent")),
-            line(f"{_plural(numbers['clients'], 'client')} · {numbers['away']} away"),
+            line(_clients(numbers, each_cells - 4)),
             self._filtered(),
         ]
         up = self.session.state.rates.get(figures.ACKNOWLEDGED)
@@ -345,7 +345,7 @@ class Now(View):
         return [
             line(waiting, (octets if fits else "", MUTED)),
             line(("oldest   ", MUTED), "none" if numbers["rows"] == "0" else numbers["oldest"]),
-            line(("room     ", MUTED), numbers["room"]),
+            line(("capacity ", MUTED), numbers["capacity"]),
         ]
 
     def _filtered(self) -> Line:
@@ -399,7 +399,7 @@ class Now(View):
         left = cells * 3 // 5
         gauges = self._gauges(cells - left - 4)
         right_height = min(height, len(gauges) + 2)
-        right = box("room", gauges, cells - left, right_height)
+        right = box("capacity", gauges, cells - left, right_height)
         if height - right_height >= 3:
             seen = self.session.unseen()
             title = f"since you last looked: {seen} new" if seen else "lately"
@@ -411,7 +411,7 @@ class Now(View):
                 "m: seen" if seen else "",
             )
         else:
-            right = box("room", gauges, cells - left, height)
+            right = box("capacity", gauges, cells - left, height)
         return beside(box("readings", readings, left, height), right)
 
     def _readings(self, count: int, now: float, cells: int) -> list[Line]:
@@ -498,6 +498,13 @@ def _change(numbers: Sequence[float]) -> float:
     """Return by how much numbers differ, as a part of their size."""
     size_of = max(abs(each) for each in numbers)
     return (max(numbers) - min(numbers)) / size_of if size_of else 0.0
+
+
+def _clients(numbers: Mapping[str, str], cells: int) -> str:
+    """Return how many clients are connected and how many are not, in so many cells if it fits."""
+    offline = f"{numbers['offline']} offline"
+    words = f"{_plural(numbers['clients'], 'client')}, {offline}"
+    return words if len(words) <= cells else f"{numbers['clients']} up, {offline}"
 
 
 def _plural(count: str, word: str) -> str:

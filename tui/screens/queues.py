@@ -214,7 +214,7 @@ class Queues(View):
                 lines.append(line(("to        ", MUTED), text(row.get("destination"), 120)))
             if (attempt := number(row.get("attempt"))) is not None:
                 lines.append(line(("next try  ", MUTED), f"in {span(attempt)}"))
-            capacity = line(("room      ", MUTED))
+            capacity = line(("capacity  ", MUTED))
             if survives is None:
                 capacity.append(("not known until ten minutes have been counted", MUTED))
             else:
@@ -253,17 +253,17 @@ class Queues(View):
         count = self.session.state.figures.count(REJECTED)
         if not count:
             return []
-        words = f"{count:,} that the fleet will not take, of all uplinks; R sends them again"
+        words = f"{count:,} that the fleet rejected, of all uplinks; R sends them again"
         return [line(("rejected  ", MUTED), (words, "warn"))]
 
     def _pause(self, rows: Sequence[Document], word: str) -> None:
         status = self.session.queries.get_status().document
         survives = self.session.state.survives(status)
-        capacity = f", room for {outage(survives)}" if survives is not None else ""
-        consequence = f"Its messages wait{capacity}. The pause stays over restarts."
+        capacity = f", capacity for {outage(survives)}" if survives is not None else ""
+        consequence = f"Its messages wait{capacity}. The pause outlives restarts."
         if word == "resume":
             depth = sum(int(number(row.get("depth")) or 0) for row in rows)
-            consequence = f"{depth:,} messages that wait begin to go."
+            consequence = f"{depth:,} waiting messages are sent."
         self.session.ask(
             f"{word.capitalize()} {_named(rows, kinds=True)}?",
             consequence,

@@ -207,23 +207,23 @@ def _side(trial: Document, name: str) -> Document:
 
 
 def _sides(trial: Document, cells: int) -> list[Line]:
-    """Return what each of the rules took, in two columns."""
+    """Return what each of the rules passed, in two columns."""
     seen = number(trial.get("messages")) or 0
     sides = [_side(trial, each) for each in ("old", "new")]
     wide = min(30, max(16, (cells - 14) // 2))
     rows = [line((f"{'':<13} {'now':<{wide}} {'edited':<{wide}}", "head"))]
     rows.append(line((f"{'seen':<13} ", MUTED), f"{seen:,.0f} messages"))
-    took: Line = [(f"{'took':<13} ", MUTED)]
+    passed: Line = [(f"{'passed':<13} ", MUTED)]
     for side in sides:
         count = number(side.get("messages")) or 0
         part = count / seen if seen else None
         words = f"{count:,.0f}" + (f"  {100 * part:.0f} %" if part is not None else "")
-        took += [
+        passed += [
             (f"{words:<{wide - 6}}"[: wide - 6], "text"),
             *gauge(part, 5, "plot"),
             ("  ", "text"),
         ]
-    rows.append(took)
+    rows.append(passed)
     bytes_a_day = [number(side.get("bytes_a_day")) for side in sides]
     words = "".join(f"{UNKNOWN if n is None else size(int(n)):<{wide}} " for n in bytes_a_day)
     rows.append(line((f"{'bytes a day':<13} ", MUTED), words, _saved(*bytes_a_day)))
@@ -258,7 +258,7 @@ def _differences(trial: Document, now: float) -> list[Line]:
     found = [each for each in rows if isinstance(each, dict)] if isinstance(rows, list) else []
     if not found:
         return []
-    lines = [line(("the last messages that only one of them took, the newest first", "head"))]
+    lines = [line(("the last messages that only one of them passed, the newest first", "head"))]
     for row in reversed(found):
         at, new = number(row.get("time")), row.get("taken_by") == "new"
         payload = row.get("payload")

@@ -254,10 +254,10 @@ class TopicsScreen(View):
     def _source(self) -> str:
         topics, answer = self._topics, self.answer(self._pages())
         if topics.dropped or topics.refused:
-            return f"{topics.dropped} more not kept, {topics.refused} too long"
+            return f"{topics.dropped} more not listed, {topics.refused} too long"
         total = answer.number("total")
         if total is not None and total > topics.limit:
-            return f"{topics.limit:,} of {total:,.0f} kept: f narrows them"
+            return f"{topics.limit:,} of {total:,.0f} listed: f narrows them"
         if self.session.flooded == self._filter:
             return "more comes than can be sampled: f narrows it"
         if self.where:

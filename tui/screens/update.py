@@ -147,7 +147,7 @@ class NodeUpdate(View):
     def _stop(self) -> None:
         self.session.ask(
             f"Stop writing to the board at {printable(self._port, 80)}?",
-            "The board keeps the version that it has.",
+            "The board stays at its version.",
             self.command.end,
         )
 

@@ -161,7 +161,7 @@ class WhyClient(Why):
         if row.get("connected"):
             yield Row("state", f"connected since {moment(since and since / 1_000, now)}", "good")
             return
-        words = f"away since {moment(gone and gone / 1_000, now)}: nothing is sent to it"
+        words = f"offline since {moment(gone and gone / 1_000, now)}: nothing is sent to it"
         yield Row("state", f"{words}, and QoS 0 does not wait", "warn")
         if row.get("expiry") is None:
             yield Row("until", "it connects again: its session never expires")
@@ -329,13 +329,13 @@ class WhyQueue(Why):
         survives = self.session.state.survives(self.answer(STATUS).document)
         if survives is not None and row.get("state") != "connected":
             words = f"for {outage(survives)}, then the outbox is full"
-            yield Row("room", words if survives else "the outbox is full")
+            yield Row("capacity", words if survives else "the outbox is full")
 
 
 class WhyRule(Why):
-    """What a rule took and filtered, and what rules before it take first."""
+    """What a rule passed and filtered, and what rules before it pass first."""
 
-    question = "what it took, and why not more"
+    question = "what it passed, and why not more"
 
     def queries(self) -> list[Query]:
         """Return the query for rules."""
@@ -356,13 +356,13 @@ class WhyRule(Why):
 
     def _rule(self, rule: Document) -> Iterator[Row]:
         yield Row("topic", text(rule.get("topic"), 240), "head")
-        yield Row("where", text(rule.get("where"), 300) or "none: it takes every message", "head")
+        yield Row("where", text(rule.get("where"), 300) or "none: every message passes", "head")
         names = ", ".join(each or "the uplink" for each in _uplinks(rule))
         yield Row(
             "to", f"{names}, stream {text(rule.get('stream'))}, lane {text(rule.get('lane'))}"
         )
         yield Row("seen", f"{_counted(rule, 'evaluated')} messages reached it")
-        yield Row("took", f"{_counted(rule, 'passed')} of these", "good")
+        yield Row("passed", f"{_counted(rule, 'passed')} of these", "good")
         nulls = _counted(rule, "null")
         words = f"{_counted(rule, 'filtered')}: its where was not TRUE"
         yield Row("filtered", words + (f"; of these {nulls} NULL" if nulls not in "0—" else ""))
@@ -380,8 +380,8 @@ class WhyRule(Why):
             if shared and each.get("stream") == rule.get("stream"):
                 none = False
                 where = f" where {text(each.get('where'), 160)}" if each.get("where") else ""
-                words = f"{text(each.get('topic'), 120)}{where} took {_counted(each, 'passed')}"
-                what = f"{words}: what it takes does not go up by this rule"
+                words = f"{text(each.get('topic'), 120)}{where} passed {_counted(each, 'passed')}"
+                what = f"{words}: this rule does not get these messages"
                 whole_way = len(shared) == len(own)
                 to = "" if whole_way else " to " + ", ".join(shared)
                 yield Row("before it", what + to)

@@ -29,7 +29,7 @@ MAXIMUM_SECONDS = 10.0
 MAXIMUM_SHOWN = 100
 """Subscriptions of a client that are shown."""
 
-STATES = ("all", "connected", "away")
+STATES = ("all", "connected", "offline")
 RATES = {"rate": (0, 1), "received_rate": (0,), "sent_rate": (1,)}
 """What a sort by rate adds up: packets received, packets sent."""
 
@@ -69,12 +69,12 @@ class ClientQueries:
         names: list[str] = []
         for name, session in list(self._broker.sessions.items()):
             await request.breathe()
-            away = session.connection is None
+            offline = session.connection is None
             if matches is not None and not matches(name):
                 continue
             if user is not None and (session.username or "") != user:
                 continue
-            if state == "all" or (state == "away") is away:
+            if state == "all" or (state == "offline") is offline:
                 names.append(name)
         rates = await self._rates(request, names, seconds)
         names = await self._sorted(request, names, sort, rates)
@@ -83,7 +83,7 @@ class ClientQueries:
         return {
             **page,
             "connected": connected,
-            "away": len(self._broker.sessions) - connected,
+            "offline": len(self._broker.sessions) - connected,
         }
 
     async def _rates(

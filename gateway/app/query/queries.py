@@ -143,7 +143,7 @@ class StatusQuery:
             "survives_seconds": values.get("tidegate/outbox/survives_seconds"),
             "channels_stuck": self._stuck(),
             "channels_waiting": sum(channel.depth for channel in broker.channels),
-            "clients": {"connected": connected, "away": len(broker.sessions) - connected},
+            "clients": {"connected": connected, "offline": len(broker.sessions) - connected},
             "free_bytes": None if self._database.in_memory else free_bytes(self._run.data),
             "resident_bytes": resident_bytes(),
             "memory_bytes": values.get("tidegate/memory/bytes", 0),

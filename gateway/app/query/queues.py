@@ -142,7 +142,7 @@ class QueueQueries:
                 "oldest_seconds": round(channel.oldest(now), 1) if waits else None,
             }
         return {
-            "state": "away" if session.connection is None else "connected",
+            "state": "offline" if session.connection is None else "connected",
             "depth": session.queue.messages,
             "inflight": len(session.inflight),
             "bytes": session.queue.bytes,

@@ -48,7 +48,7 @@ async def test_clients_are_listed_by_page_state_user_and_pattern(
         ({"match": "pump-*"}, ["pump-1", "pump-2"]),
         ({"user": "anna"}, ["pump-1"]),
         ({"user": ""}, ["away", "operator", "pump-2"]),
-        ({"state": "away"}, ["away"]),
+        ({"state": "offline"}, ["away"]),
         ({"state": "connected", "match": "*2"}, ["pump-2"]),
         ({"offset": 1, "limit": 2}, ["operator", "pump-1"]),
         ({"offset": 4}, []),
@@ -57,7 +57,7 @@ async def test_clients_are_listed_by_page_state_user_and_pattern(
         assert ids(await operator.ask("clients", **request)) == found, request
     page = await operator.ask("clients", limit=3)
     assert (page["total"], page["next"]) == (4, 3)
-    assert (page["connected"], page["away"]) == (3, 1)
+    assert (page["connected"], page["offline"]) == (3, 1)
 
 
 async def test_who_floods_stands_first(

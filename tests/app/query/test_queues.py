@@ -45,7 +45,7 @@ async def test_what_waits_is_told_of_uplinks_channels_delays_and_sessions(
     assert (uplink["state"], uplink["error"]) == ("connected", "")
     assert (channel["filter"], channel["state"]) == ("work/#", "open")
     assert channel["oldest_seconds"] >= 0
-    assert (session["state"], session["inflight"]) == ("away", 0)
+    assert (session["state"], session["inflight"]) == ("offline", 0)
     assert session["oldest_seconds"] >= 0
     only = await operator.ask("queues", kind="session", limit=1)
     assert (only["total"], len(only["rows"])) == (1, 1)

@@ -17,7 +17,7 @@ async def test_all_is_well_until_something_is_not(gateway: Gateway, operator: Op
     (uplink,) = answer["uplinks"]
     assert (uplink["state"], uplink["waiting"]) == ("connected", 0)
     assert answer["outbox"] == {"messages": 0, "bytes": 0, "oldest_seconds": None}
-    assert answer["clients"] == {"connected": 1, "away": 0}
+    assert answer["clients"] == {"connected": 1, "offline": 0}
     assert answer["free_bytes"] > 0
     gateway.counters.set("tidegate/serial/boiler/state", "silent")
     gateway.counters.set("tidegate/serial/boiler/error", "nothing for 60 s")
