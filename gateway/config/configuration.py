@@ -56,7 +56,7 @@ class GatewaySettings:
 
     id: str | None = key(
         gateway_id,
-        "name at the fleet; begins with a letter or digit",
+        "name at the fleet",
         None,
         shown="the host's name, [made unique](#the-gateways-name) if it is common",
     )

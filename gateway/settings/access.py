@@ -53,8 +53,7 @@ class AccessSettings:
 
     operators: tuple[str, ...] = key(
         texts,
-        "users who may send [commands and read the log](access.md#commands-and-the-log) from "
-        "anywhere",
+        "users who may [give commands and read the log](access.md#commands-and-the-log)",
         (),
     )
     roles: tuple[RoleSettings, ...] = tables(RoleSettings, name="role")

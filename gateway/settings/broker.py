@@ -94,7 +94,7 @@ class RetainedExpiry:
     )
     maximum: int = key(
         seconds(1, NEVER),
-        "their Message Expiry Interval, if they have none or a longer one",
+        "their longest Message Expiry Interval, also without one",
     )
 
 
@@ -114,7 +114,7 @@ class BrokerSettings:
     )
     topic_alias_maximum: int = key(
         whole_number(0, 65_535),
-        "topic aliases that a client may set, each up to 64 KiB",
+        "topic aliases of a client, each up to 64 KiB",
         16,
     )
     sys_interval: float = key(
@@ -124,17 +124,17 @@ class BrokerSettings:
     )
     topic_alias_maximum_out: int = key(
         whole_number(0, 65_535),
-        "topic aliases that the gateway sets for a client",
+        "topic aliases of the gateway for a client",
         128,
     )
     topic_alias_client_bytes: int = key(
         size(0, 1024**3),
-        "size of these for one client; beyond: the least recently used is reassigned",
+        "their size for one client; beyond: the least recently used is reassigned",
         ALIAS_CLIENT_BYTES,
     )
     topic_alias_soft_bytes: int = key(
         size(0, 1024**4),
-        "size of these for all clients; beyond: no more are set",
+        "their size for all clients; beyond: no more are set",
         ALIAS_SOFT_BYTES,
     )
     topic_alias_hard_bytes: int = key(
@@ -144,7 +144,7 @@ class BrokerSettings:
     )
     receive_maximum: int = key(
         whole_number(1, 65_535),
-        "unacknowledged QoS 1 and 2 messages from a client; beyond: 0x93 (MQTT 5)",
+        "unacknowledged QoS 1 and 2 messages of a client; beyond: 0x93 (MQTT 5)",
         10_000,
     )
     maximum_connect_size: int = key(
@@ -165,7 +165,7 @@ class BrokerSettings:
     )
     maximum_share: int = key(
         whole_number(1, 100),
-        "percent that a user may use of [what others leave free](#shares)",
+        "percent that one user may use of [what others leave](#shares)",
         50,
     )
     maximum_persistent_sessions: int = key(
@@ -195,7 +195,7 @@ class BrokerSettings:
     )
     queue_when_full: WhenFull = key(
         one_of(*OF_ONE_QUEUE),
-        "[what happens](#full-queues) to further QoS 1 and 2 messages",
+        "[what happens](#full-queues) then",
         WhenFull.DROP_NEWEST,
     )
     maximum_subscriptions: int = key(
@@ -240,7 +240,7 @@ class BrokerSettings:
     )
     unconfigured_channels: Unconfigured = key(
         one_of(*Unconfigured),
-        "a shared subscription without a `[[channel]]`: as in MQTT, or a [channel](channels.md)",
+        "what a shared subscription without a `[[channel]]` is; `shared`: as in MQTT",
         Unconfigured.SHARED,
     )
     maximum_channels: int = key(
@@ -260,8 +260,7 @@ class BrokerSettings:
     )
     check_payload_format: bool = key(
         boolean,
-        "payloads with Payload Format Indicator 1 must be UTF-8; otherwise 0x99, at QoS 0 "
-        "DISCONNECT",
+        "refuse (0x99, at QoS 0 DISCONNECT) payloads that are marked as UTF-8 and are not",
         default=False,
     )
     remembered_topics: int = key(
@@ -271,7 +270,7 @@ class BrokerSettings:
     )
     response_information: str | None = key(
         topic_beginning,
-        "beginning of response topics, for MQTT 5 clients that request it",
+        "beginning of response topics, if requested",
         None,
     )
     p2p: bool = key(

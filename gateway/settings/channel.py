@@ -41,7 +41,7 @@ class ChannelSettings:
 
     name: str = key(
         channel_name,
-        "the share name; with `#tmp` or `#ephemeral` behind it, temporary",
+        "share name; temporary with `#tmp` or `#ephemeral` behind it",
     )
     topic_filter: str = key(
         unshared_filter,
@@ -50,7 +50,7 @@ class ChannelSettings:
     )
     choice: Choice = key(
         one_of(*Choice),
-        "which free consumer gets a message; `sticky`: the same one for a topic",
+        "which free consumer gets a message; `sticky`: the same for a topic",
         Choice.ROUND_ROBIN,
     )
     temporary: bool = key(
@@ -60,7 +60,7 @@ class ChannelSettings:
     )
     memory_messages: int = key(
         whole_number(1, 1_000_000),
-        "messages in memory; beyond: only on disk, or dropped if temporary",
+        "messages in memory; beyond: on disk only, dropped if temporary",
         1_000,
     )
     disk_bytes: int = key(
@@ -75,7 +75,7 @@ class ChannelSettings:
     )
     when_full: WhenFull = key(
         one_of(*OF_ONE_QUEUE),
-        "a full durable channel, as with [`queue_when_full`](#full-queues)",
+        "[what happens](#full-queues) at these bounds, if durable",
         WhenFull.REJECT,
     )
     inflight_timeout: float = key(
@@ -90,7 +90,7 @@ class ChannelSettings:
     )
     dead_letter_topic: str | None = key(
         plain_topic,
-        "topic for messages after their last attempt; without it they are dropped",
+        "topic for messages after the last attempt, which otherwise are dropped",
         None,
     )
     maximum_age: float = key(
@@ -100,7 +100,7 @@ class ChannelSettings:
     )
     dead_letter_expired: bool = key(
         boolean,
-        "messages that waited too long go there, too, instead of being dropped",
+        "messages that waited too long go there, too",
         default=False,
     )
     maximum_consumers: int = key(
@@ -126,12 +126,12 @@ class ChannelSettings:
     )
     last_value: str | None = key(
         value_expression,
-        "such as `payload.device`: of waiting messages with one value only the newest is delivered",
+        "such as `payload.device`: only the newest waiting message of a value is delivered",
         None,
     )
     maximum_keys: int = key(
         whole_number(1, 1_000_000),
-        "values of `last_value` that may wait, as with `maximum_messages`",
+        "values of `last_value` that may wait",
         10_000,
     )
 

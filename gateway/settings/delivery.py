@@ -78,7 +78,7 @@ class DeliverySettings:
     )
     flush_interval: int = key(
         milliseconds(1, 1_000),
-        "milliseconds between two sends of held messages, or a quarter of a shorter `idle_flush`",
+        "milliseconds between two flushes, or a quarter of a shorter `idle_flush`",
         100,
     )
     device: DeliveryClassSettings = table(DeliveryClassSettings)

@@ -131,12 +131,12 @@ class ListenerSettings:
     )
     websocket_without_subprotocol: bool = key(
         boolean,
-        "accept clients that offer no subprotocol; others must offer `mqtt`, or get 400",
+        "accept clients that offer no subprotocol, which otherwise get 400",
         default=False,
     )
     websocket_origins: tuple[str, ...] | None = key(
         origins,
-        'other [pages](access.md#web-pages) that may connect; `"*"`: any',
+        'other [pages](access.md#web-pages); `"*"`: any',
         None,
         shown="pages of the listener's own address",
     )
@@ -152,7 +152,7 @@ class ListenerSettings:
     )
     maximum_connections: int | None = key(
         whole_number(1, 1_000_000),
-        "connections; [beyond](#listeners): 0x97 (MQTT 3.1.1: 3), or closed",
+        "connections; [beyond](#listeners): 0x97 (MQTT 3.1.1: 3)",
         None,
         shown="what the process can hold",
     )
@@ -164,7 +164,7 @@ class ListenerSettings:
     )
     maximum_keep_alive: int | None = key(
         seconds(1, 65_535),
-        "Server Keep Alive of MQTT 5 clients that request more, or none",
+        "Server Keep Alive for clients that request more, or none (MQTT 5)",
         None,
     )
     session_takeover: str = key(
@@ -174,7 +174,7 @@ class ListenerSettings:
     )
     where_identity: bool = key(
         boolean,
-        "`$where` may use publishers' `$clientid` and `$username`, which otherwise are NULL",
+        "`$where` may use publishers' `$clientid` and `$username`; otherwise NULL",
         default=True,
     )
     connection_rate: float | None = key(
@@ -190,13 +190,13 @@ class ListenerSettings:
     )
     durability: str | None = key(
         durability,
-        "[durability class](../understand/durability.md) of the clients and their messages",
+        "[durability class](../understand/durability.md) of its clients and their messages",
         None,
         shown="that of `[storage]`",
     )
     delivery: str | None = key(
         one_of("device", "device_persistent", "application"),
-        "[delivery class](delivery.md), if no `[[delivery.rule]]` matches",
+        "[delivery class](delivery.md), unless a `[[delivery.rule]]` matches",
         None,
         shown="by the session",
     )

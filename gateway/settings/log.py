@@ -23,7 +23,7 @@ _OF_A_PART = Check(_LEVEL.read, "level", _LEVEL.schema)
 class LogSettings:
     """Levels of the log; by default each [part](#log) has that of `level`."""
 
-    level: Level = key(_LEVEL, "lines of this severity and above are written", Level.INFO)
+    level: Level = key(_LEVEL, "lowest severity", Level.INFO)
     app: Level | None = key(_OF_A_PART, "start, files, alarms, commands", None)
     bridges: Level | None = key(_OF_A_PART, "bridges and nodes", None)
     broker: Level | None = key(_OF_A_PART, "clients: connections, refusals", None)

@@ -33,18 +33,17 @@ class OutboxSettings:
     )
     maximum_age: int = key(
         seconds(),
-        "how long a message may wait, then it expires; 0: no bound",
+        "how long a message may wait; 0: no bound",
         0,
     )
     when_full: WhenFull = key(
         one_of(*WhenFull),
-        "[what happens](#the-outbox) to a message then",
+        "[what happens](#the-outbox) then",
         WhenFull.DROP_NEWEST,
     )
     survive: int = key(
         seconds(),
-        "an [outage](#outages) that the outbox must hold, otherwise the configuration is "
-        "refused; 0: none",
+        "an [outage](#outages) that it must hold, or the configuration is refused",
         0,
     )
     expected_rate: float | None = key(
@@ -101,13 +100,13 @@ class StreamSettings:
     )
     mode: Mode = key(
         one_of(*Mode),
-        "`latest`: only the newest message of each topic waits; `expire`: each waits for "
+        "`latest`: only the newest message of each topic waits; `expire`: each at most "
         "`expire_after`",
         Mode.ALL,
     )
     expire_after: int = key(
         seconds(),
-        'longest wait with `mode = "expire"`',
+        "longest wait in that mode",
         0,
     )
 

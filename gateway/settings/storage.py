@@ -19,19 +19,19 @@ class StorageSettings:
     )
     commit_delay: int = key(
         milliseconds(0, 1_000),
-        "milliseconds that a commit may wait while all receivers are online; what they "
-        "acknowledge meanwhile is not written",
+        "milliseconds that a commit may wait if all receivers are online; what they "
+        "acknowledge is not written",
         5,
     )
     write_budget: int | None = key(
         bytes_a_day,
-        "bytes written a day; above it `batch` waits its whole interval, and then the alarm "
+        "bytes a day; above it `batch` waits its whole interval, and then the alarm "
         "`write_budget` is raised",
         None,
     )
     endurance: int | None = key(
         size_from(1),
-        'bytes that the card can write in its life, such as `"20TB"`, for `tidegate doctor`',
+        "bytes that the card can write in its life, for `tidegate doctor`",
         None,
         shown="estimated from the device's size",
     )
@@ -75,7 +75,7 @@ class HistorySettings:
 
     keep: int = key(
         seconds(),
-        'how long messages are stored; `"0"` turns the history off and deletes it',
+        'how long messages are stored; `"0"` deletes the history',
         0,
     )
     maximum_bytes: int = key(

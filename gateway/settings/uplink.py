@@ -79,7 +79,7 @@ class RuleSettings:
     )
     qos: int = key(
         whole_number(0, 1),
-        "at 0 messages are deleted once they are sent, and [may be lost](fleet.md#targets)",
+        "at 0 a message is deleted once it is sent, and [may be lost](fleet.md#targets)",
         1,
     )
     commit_within: float | None = key(
@@ -111,12 +111,12 @@ class DownSettings:
     )
     local: str = key(
         topic_template,
-        "local topic, with the placeholders of `target` for the fleet's topic",
+        "local topic, with the placeholders of `target`",
         "{topic}",
     )
     qos: int = key(
         whole_number(0, 1),
-        "of the subscription; at 1 each message is published once, also after restarts",
+        "at 1 each message is published once, also after restarts",
         1,
     )
     username: str | None = key(
@@ -189,19 +189,19 @@ class UplinkSettings:
 
     name: str | None = key(
         stream,
-        "name in `$SYS`, log and [rules](fleet.md#several-uplinks); required if there are several",
+        "name in `$SYS`, log and [rules](fleet.md#several-uplinks); required for several",
         None,
     )
     urls: tuple[str, ...] = key(
         fleet_urls,
-        "the fleet's broker, path `/mqtt` by default; of "
-        "[several](fleet.md#several-addresses) the first that works",
+        "the fleet's broker, path `/mqtt` by default; the first [of "
+        "several](fleet.md#several-addresses) that works",
         (),
         name="url",
     )
     mqtt: str = key(
         one_of(AUTO, MQTT_5, MQTT_3_1_1),
-        "version of MQTT; `auto`: 5, and with `batch` or `plain` [3.1.1 if it is "
+        "version; `auto`: 5, with `batch` or `plain` [3.1.1 if it is "
         "refused](fleet.md#loop-prevention)",
         AUTO,
     )
@@ -223,13 +223,13 @@ class UplinkSettings:
     )
     landing_when_full: str = key(
         one_of(DELETE, WAIT),
-        "at `landing_maximum_bytes`: delete the oldest files, or let messages wait",
+        "at that size delete the oldest files, or let messages wait",
         DELETE,
     )
     landing_interval: float | None = key(
         duration(1, 3_600),
-        "how long messages are [collected](#landing-files), up to 1,000; also the shortest "
-        "interval of the [ledger](fleet.md#ledger)",
+        "how long messages [are collected](#landing-files); also the shortest interval of the "
+        "[ledger](fleet.md#ledger)",
         None,
         shown="`0.5`",
     )
@@ -304,7 +304,7 @@ class UplinkSettings:
     commit_within: float = key(
         duration(0, 60),
         "how long a publisher's acknowledgement may wait for the fleet's before the message "
-        "is [written](../understand/durability.md#messages-for-the-fleet)",
+        "[is written](../understand/durability.md#messages-for-the-fleet)",
         0.25,
     )
     keep_alive: int = key(
@@ -325,14 +325,13 @@ class UplinkSettings:
     )
     reject_after_ends: int = key(
         whole_number(0, 100),
-        "connections that a message may end before it is "
+        "connections that a message may end until it is "
         "[rejected](fleet.md#rejected-messages); 0: never",
         3,
     )
     retry_refused_for: int = key(
         seconds(),
-        "how long a [refused](fleet.md#rejected-messages) or too large message is tried "
-        "before it is rejected",
+        "how long a refused or too large message is tried until then",
         21_600,
     )
     topic_alias_maximum: int = key(
@@ -349,7 +348,7 @@ class UplinkSettings:
     )
     maximum_packet_size_out: int | None = key(
         size(128, 256 * 1024 * 1024),
-        "largest packet to a broker that states no maximum; larger ones are "
+        "largest packet, if the broker states none; larger ones are "
         "[rejected](fleet.md#rejected-messages)",
         None,
     )
@@ -400,7 +399,7 @@ class UplinkSettings:
     )
     schedule: tuple[str, ...] = key(
         windows,
-        '[when the link may be up](#schedule-and-budget), such as `["0 2 * * * for 30m"]`',
+        "[when the link may be up](#schedule-and-budget)",
         (),
     )
     budget: int | None = key(
@@ -415,8 +414,8 @@ class UplinkSettings:
     )
     reports: bool = key(
         boolean,
-        "send state, clock records and ledger; `false` for a [service](../start/presets.md) "
-        "that only takes messages",
+        "send state, clock records and ledger; not to a [service](../start/presets.md) that "
+        "only takes messages",
         default=True,
     )
     notifications: NotificationSettings | None = table(NotificationSettings, default=None)
