@@ -78,7 +78,7 @@ class Characteristic:
     unit: str | None = key(text, "unit of the reading", None)
     invalid: tuple[float, ...] | str = key(
         invalid,
-        'raw numbers that mean "no value", such as `[0x8000]`',
+        'raw numbers that mean "no value"; `"usual"`: the lowest signed, the highest unsigned, NaN',
         (),
     )
     notify: bool = key(boolean, "the device sends it by notifications", default=False)

@@ -93,7 +93,8 @@ class Register:
     node: str | None = key(bridge_name, "node of the reading; by default the bridge's name", None)
     invalid: tuple[float, ...] | str = key(
         invalid,
-        "raw numbers that mean [no value](#requests), such as `[0x80000000]`",
+        'raw numbers that mean "no value", such as `[0x80000000]`; `"usual"`: the lowest '
+        "signed, the highest unsigned, NaN",
         (),
     )
     interval: float = key(duration(0.05, 86_400), "time between two requests", 10.0)

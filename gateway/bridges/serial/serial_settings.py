@@ -67,7 +67,7 @@ class SerialSettings(BridgeSettings):
     )
     format: str = key(
         one_of("frames", "json", "csv", "nmea", "regex", *TELEGRAMS, "raw"),
-        "what a [line](#serial) is",
+        "format of the lines, from the table above",
         "frames",
     )
     baud: int | None = key(
@@ -101,10 +101,10 @@ class SerialSettings(BridgeSettings):
     columns: tuple[str, ...] = key(
         columns, "names of the columns of `csv`; without them a header names them", ()
     )
-    separator: str = key(separator, "of the cells of `csv`", ",")
+    separator: str = key(separator, "separator of the cells of `csv`", ",")
     decimal: str = key(
         one_of(".", ","),
-        "of numbers in `csv` and `regex`",
+        "decimal separator of `csv` and `regex`",
         ".",
     )
     pattern: str | None = key(text, "RE2 expression of `regex`, with named groups", None)
