@@ -64,7 +64,8 @@ def measure(conversation: "Conversation", seconds: int, rows: int) -> Row:
         "verdict": status["verdict"],
         **{name: _mean(values) for name, values in series["figures"].items()},
         **{name: status[name] for name in ("resident_bytes", "memory_bytes", "memory_limit")},
-        **{name: clients[name] for name in ("connected", "offline")},  # of when its rows were listed
+        # Of the moment when its rows were listed.
+        **{name: clients[name] for name in ("connected", "offline")},
         "clients": clients["rows"],
         "topics": topics,
         "uplinks": status["uplinks"],

@@ -129,8 +129,8 @@ class Clients(View):
         total = answer.number("total") or 0
         words = f"clients {total:,.0f}"
         if answer.number("connected") is not None:  # of when the rows were listed
-            document = answer.document
-            words = f"{whole(document, 'connected')} connected · {whole(document, 'offline')} offline"
+            connected, offline = (whole(answer.document, each) for each in ("connected", "offline"))
+            words = f"{connected} connected · {offline} offline"
         if total > PAGE:
             last = min(self._offset + PAGE, int(total))
             words += f" · {self._offset + 1:,} to {last:,} of {total:,.0f}"
