@@ -240,7 +240,7 @@ class BrokerSettings:
     )
     unconfigured_channels: Unconfigured = key(
         one_of(*Unconfigured),
-        "what a shared subscription without a `[[channel]]` is; `shared`: as in MQTT",
+        "kind of shared subscriptions without a [channel](channels.md); `shared`: as in MQTT",
         Unconfigured.SHARED,
     )
     maximum_channels: int = key(
