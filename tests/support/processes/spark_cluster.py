@@ -25,6 +25,11 @@ class Cluster:
         """The master's address."""
         return f"spark://127.0.0.1:{self._port}"
 
+    @property
+    def pids(self) -> list[int]:
+        """The processes of the workers, whose children are the executors."""
+        return [each.pid for name, each in self._processes.items() if name != "master"]
+
     def start(self) -> None:
         """Start all processes, and wait until the workers are known to the master."""
         self._start("master", "Master", "--port", self._port)
