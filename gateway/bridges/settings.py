@@ -36,10 +36,7 @@ def instance(value: object) -> str:
     return name
 
 
-LISTED = (
-    "your own nodes, such as `Acurite-*`, where the program receives everybody's devices; Home "
-    "Assistant replaces and removes the others first"
-)
+LISTED = "your own nodes, such as `Acurite-*`, if the program receives everybody's devices"
 """The meaning of the key `listed`."""
 
 
