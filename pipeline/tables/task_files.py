@@ -3,8 +3,8 @@
 import json
 import secrets
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from datetime import date
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
@@ -58,27 +58,38 @@ class NewFile:
 
     def write(self, rows: pa.Table) -> None:
         """Add a row group."""
-        self._writer.write_table(rows)
+        with self._whole():
+            self._writer.write_table(rows)
 
     def close(self) -> Written:
         """End the file, which is then on its disk; return what a commit of it needs."""
-        self._writer.close()
-        size = self._stream.tell()
-        self._stream.close()
-        if self._root.folder is not None:
-            folder = self._root.folder / self._folder
-            sync(folder / self._name)
-            sync(folder)
+        with self._whole():
+            self._writer.close()
+            size = self._stream.tell()
+            self._stream.close()
+            if self._root.folder is not None:
+                folder = self._root.folder / self._folder
+                sync(folder / self._name)
+                sync(folder)
         [footer] = self._footers
         return Written(self._folder, self._name, size, footer.num_rows, statistics_text(footer))
 
     def abandon(self) -> None:
         """End the file and remove it, as far as the disk or the store does that now."""
-        with suppress(OSError, pa.ArrowException):
-            self._writer.close()
-            self._stream.close()
+        for end in (self._writer.writer.close, self._stream.close):
+            with suppress(OSError, pa.ArrowException):
+                end()
+        self._writer.is_open = False  # else it tries again when it is forgotten
         with suppress(OSError):
             self._root.files.delete_file(self._path)
+
+    @contextmanager
+    def _whole(self) -> Iterator[None]:
+        try:
+            yield
+        except BaseException:
+            self.abandon()
+            raise
 
 
 def new_name() -> str:
