@@ -235,7 +235,7 @@ def changed(root: Where, declared: Declared) -> bool:
 def note(root: Where, declared: Declared) -> None:
     """Note with what gold is made."""
     if changed(root, declared):
-        delta.opened(root / TABLE).alter.set_table_description(_words(declared))
+        delta.describe(root / TABLE, _words(declared))
 
 
 def _words(declared: Declared) -> str:

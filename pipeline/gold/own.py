@@ -42,4 +42,4 @@ def create(table: Place, rows: DataFrame) -> None:
 def note(table: Place, query: str) -> None:
     """Note of which query the table has the rows."""
     if is_new(table, query):
-        delta.opened(table).alter.set_table_description(query)
+        delta.describe(table, query)

@@ -1,15 +1,17 @@
-"""A full disk in one line: Python, Arrow, deltalake, Java and Spark each tell it in other words."""
+"""Work on the tables: its lease, and in one line that a disk is full or a store is away."""
 
 import re
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 
 from deltalake.exceptions import DeltaError
 
 from pipeline.errors import JobError
+from pipeline.place import store_errors
 from pipeline.settings import Settings
+from pipeline.tables.lease import held
 
 ERRORS = (OSError, DeltaError, JobError)
 """What a full disk ends work on the tables with."""
@@ -19,8 +21,22 @@ _FULL = re.compile("No space left on device|Disk quota exceeded")
 
 
 @contextmanager
+def working(settings: Settings) -> Iterator[None]:
+    """Hold the tables' lease; raise JobError in one line for a full disk, or a store that fails."""
+    store: AbstractContextManager[None] = nullcontext()
+    if settings.tables.folder is None:
+        store = store_errors(f"cannot work on {settings.tables}")
+    with full_disk(settings), store, held(settings.tables):
+        settings.checkpoints.mkdir(parents=True, exist_ok=True)
+        yield
+
+
+@contextmanager
 def full_disk(settings: Settings) -> Iterator[None]:
-    """Raise JobError that names the fullest disk, for whatever meets one without room."""
+    """Raise JobError that names the fullest disk, for whatever meets one without room.
+
+    Python, Arrow, deltalake, Java and Spark each tell it in other words.
+    """
     try:
         yield
     except ERRORS as error:

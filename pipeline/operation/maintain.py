@@ -11,12 +11,11 @@ from pipeline.errors import PipelineError
 from pipeline.gold import make as gold
 from pipeline.gold.freshness import DATE
 from pipeline.gold.windows import LOCAL
-from pipeline.operation.full_disk import full_disk
+from pipeline.operation.full_disk import working
 from pipeline.place import Place
 from pipeline.policy import TIME_MIN
 from pipeline.settings import Settings
 from pipeline.tables import delta, on_disk, state
-from pipeline.tables.lock import locked
 from pipeline.tables.state import State
 from pipeline.tables.task_files import GROUP_ROWS
 
@@ -43,11 +42,15 @@ def compact(settings: Settings) -> Done:
     Neighbours become one, so files still have few dates and batches.
     """
     before = after = 0
-    with full_disk(settings), locked(settings.checkpoints):
+    with working(settings):
         for table in _present(settings.tables):
             found = delta.opened(table)
             before += len(found.file_uris())
-            found.optimize.compact(target_size=delta.JOINED_BYTES, writer_properties=WRITER)
+            found.optimize.compact(
+                target_size=delta.JOINED_BYTES,
+                writer_properties=WRITER,
+                commit_properties=delta.properties(found),
+            )
             found.create_checkpoint()
             after += len(found.file_uris())
     return Done(before, after, 0)
@@ -56,7 +59,7 @@ def compact(settings: Settings) -> Done:
 def vacuum(settings: Settings, hours: int = RETENTION_HOURS) -> int:
     """Remove files that no table shows since so many hours, or ever; return how many."""
     removed = 0
-    with full_disk(settings), locked(settings.checkpoints):
+    with working(settings):
         for table in _present(settings.tables):
             gone = delta.opened(table).vacuum(
                 retention_hours=hours, dry_run=False, enforce_retention_duration=False, full=True
@@ -83,12 +86,13 @@ def keep(settings: Settings, days: int, now: datetime | None = None) -> Done:
     older = {"silver": f"({known} AND received < {limit_ms}) OR ({by_date})"}
     older |= dict.fromkeys(GOLD, f"{DATE} < DATE '{limit}'")
     deleted = 0
-    with full_disk(settings), locked(settings.checkpoints):
+    with working(settings):
         committed = state.load(settings.checkpoints)
         for table, rows in older.items():
             root = settings.tables / table
             if delta.exists(root):
-                result = delta.opened(root).delete(rows)
+                found = delta.opened(root)
+                result = found.delete(rows, commit_properties=delta.properties(found))
                 deleted += result["num_deleted_rows"] or 0
         old = _older(settings.tables, committed, limit_ms, now_ms)
         for table in RAW:

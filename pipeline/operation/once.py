@@ -14,14 +14,13 @@ from pipeline.batches.plan import Batch, Plan, make_plan
 from pipeline.errors import JobError, PipelineError
 from pipeline.landing.listing import Listing, kind, list_landing
 from pipeline.operation.derive import derive, is_outdated
-from pipeline.operation.full_disk import ERRORS, full_disk
+from pipeline.operation.full_disk import ERRORS, working
 from pipeline.operation.runs import note_run
 from pipeline.operation.spark_errors import cause
 from pipeline.records.declared import NOTHING, Declared
 from pipeline.settings import Settings, Watch, unwatched
 from pipeline.tables import change_feed, delta, on_disk, staging, state
 from pipeline.tables.damage import Doubled, damaged, doubled
-from pipeline.tables.lock import locked
 from pipeline.tables.state import State
 
 if TYPE_CHECKING:
@@ -139,7 +138,7 @@ def run_once(
         raise PipelineError(f"tables folder {folder} is a file, not a folder")
     if "%" in settings.tables.name:  # the library takes it for an escape, whatever one writes
         raise PipelineError(f"tables folder {settings.tables} has a % in its path: rename it")
-    with full_disk(settings), locked(settings.checkpoints):
+    with working(settings):
         begun = time.monotonic()
         committed, listing, plan = _prepare(settings, verify=how.verify)
         if how.change_feed:

@@ -22,6 +22,7 @@ from pipeline.errors import JobError, PipelineError
 from pipeline.place import URLS, Place, place_of, store_errors
 from pipeline.settings import Settings
 from pipeline.tables import delta
+from pipeline.tables.lease import held
 from pipeline.tables.lock import COPY, locked
 
 TRIES = 3
@@ -90,9 +91,10 @@ def publish(
     folder = settings.tables.folder
     if folder is None:
         raise PipelineError(f"{settings.tables} is in a store: readers find the tables there")
+    _source(settings.tables)
     with locked(settings.checkpoints, COPY):
         for _ in range(TRIES):
-            with locked(settings.checkpoints, wait=True):
+            with held(settings.tables, wait=True):
                 source, tables = _source(settings.tables), list(_listed(folder))
             try:
                 with store_errors(f"cannot write to {store}"):

@@ -18,7 +18,7 @@ from pipeline.batches.silver import DECODED, DECODED_FOLDER, Judged, decoded, wr
 from pipeline.clock.known import corrections_for
 from pipeline.ledger import make as ledger
 from pipeline.operation.derive import derive
-from pipeline.operation.full_disk import full_disk
+from pipeline.operation.full_disk import working
 from pipeline.operation.once import How, note_mapping, spark_errors
 from pipeline.place import Place
 from pipeline.records.declarations import FleetMapping
@@ -26,7 +26,6 @@ from pipeline.records.payloads import Payloads
 from pipeline.settings import Settings
 from pipeline.tables import cycles, delta, islands, on_disk, state
 from pipeline.tables.columns import BATCH, BRONZE, DIGEST_BYTES, KEY, SILVER, ddl, names
-from pipeline.tables.lock import locked
 from pipeline.tables.spark_files import FILE, read_files, write_rows
 from pipeline.tables.state import State
 from pipeline.tables.task_files import Written, discard, of
@@ -65,7 +64,7 @@ def reprocess(
     so whatever is killed on the way, the next run makes gold of what silver has. A message whose
     row in bronze was deleted stays as it is.
     """
-    with full_disk(settings), locked(settings.checkpoints):
+    with working(settings):
         on_disk.create(settings.tables)
         committed = state.load(settings.checkpoints)
         with spark_errors(settings):

@@ -7,6 +7,8 @@ A reader sees a table as of a commit of its log, so a batch is there wholly or n
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,10 +18,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from deltalake import CommitProperties, DeltaTable, Schema, Transaction
+from deltalake.exceptions import CommitFailedError
 from deltalake.transaction import AddAction, RemoveAction
 from pyarrow.fs import SubTreeFileSystem
 
-from pipeline.errors import PipelineError
+from pipeline.errors import BusyError, PipelineError
 from pipeline.place import Place, place_of, sync
 from pipeline.tables.arrays import strings
 from pipeline.tables.columns import Columns, arrow_schema
@@ -29,6 +32,11 @@ Where = Place | Path
 """A table's folder, or its place in a store."""
 _SEQ = ("seq", "first", "last")
 WRITER = "tidegate"
+TAKEN_OVER = "another tidegate-pipeline took these tables over from this one, which gave no sign"
+_CONFLICT = "Concurrent transaction"
+HOLDER = "tidegate-lease"
+LEASE: ContextVar[int] = ContextVar("LEASE", default=0)
+"""The number of the lease under which this thread commits; 0 for none."""
 SCANNED = 1_000_000
 """Rows that a scan has in memory."""
 JOINED_BYTES = 64 * 1024 * 1024
@@ -60,13 +68,15 @@ def tables_in(root: Where) -> list[str]:
         names = where.listed()[1]
     else:
         names = sorted(each.name for each in where.folder.glob("*/") if each.is_dir())
-    return [name for name in names if exists(where / name)]
+    return [name for name in names if name[0] not in "_." and exists(where / name)]
 
 
 def make(table: Where, schema: Schema, **options: Any) -> DeltaTable:
     """Make a table of deltalake's schema and options."""
     where = place_of(table)
-    return DeltaTable.create(where.url, schema, storage_options=where.options, **options)
+    noted = properties(opened(where)) if exists(where) else None
+    options |= {"storage_options": where.options, "commit_properties": noted}
+    return DeltaTable.create(where.url, schema, **options)
 
 
 def create(table: Where, columns: Columns) -> int:
@@ -94,7 +104,7 @@ def add_columns(table: DeltaTable, schema: Schema) -> None:
     known = {field.name for field in table.schema().fields}
     fields = [field for field in schema.fields if field.name not in known]
     if fields:
-        table.alter.add_columns(fields)
+        table.alter.add_columns(fields, commit_properties=properties(table))
 
 
 def has_rows(table: Where) -> bool:
@@ -305,21 +315,65 @@ def commit(
     """Show new files and hide old ones, of `files`, in one step; `batch` is noted in the log."""
     where = place_of(table)
     change(opened(where), [_addition(each) for each in add], removals(remove), batch)
-    if where.folder is not None:
-        _sync_log(where.folder)
+    sync_log(where)
 
 
 def change(
     table: DeltaTable, add: Sequence[AddAction], remove: Sequence[RemoveAction], batch: int = 0
 ) -> None:
     """Do what `commit` does, wherever the table is."""
-    properties = CommitProperties(app_transactions=[Transaction(WRITER, batch)] if batch else None)
-    table.create_write_transaction(
-        [*remove, *add],
-        mode="append",
-        schema=table.schema(),
-        commit_properties=properties,
+    noted = properties(table, batch)
+    with _fenced():
+        table.create_write_transaction(
+            [*remove, *add], mode="append", schema=table.schema(), commit_properties=noted
+        )
+
+
+def properties(table: DeltaTable, batch: int = 0) -> CommitProperties | None:
+    """Return what a commit to the table notes: its batch, and the lease under which it is made.
+
+    Raises BusyError if a run with a later lease has fenced this one out.
+    """
+    noted = [Transaction(WRITER, batch)] if batch else []
+    lease = LEASE.get()
+    if lease:
+        if (table.transaction_version(HOLDER) or 0) > lease:
+            raise BusyError(TAKEN_OVER)
+        noted.append(Transaction(HOLDER, lease))
+    return CommitProperties(app_transactions=noted) if noted else None
+
+
+@contextmanager
+def _fenced() -> Iterator[None]:
+    """Raise BusyError where a commit fails because of the commit of a run with a later lease."""
+    try:
+        yield
+    except CommitFailedError as error:
+        if LEASE.get() and _CONFLICT in str(error):
+            raise BusyError(TAKEN_OVER) from error
+        raise
+
+
+def fence(table: Where, lease: int) -> None:
+    """Let commits under earlier leases fail from now on."""
+    found = opened(table)
+    noted = CommitProperties(app_transactions=[Transaction(HOLDER, lease)])
+    found.create_write_transaction(
+        [], mode="append", schema=found.schema(), commit_properties=noted
     )
+
+
+def set_property(table: DeltaTable, name: str, value: str) -> None:
+    """Note a property of a table in its log, unless another commit was there first."""
+    table.alter.set_table_properties(
+        {name: value}, raise_if_not_exists=False, commit_properties=properties(table)
+    )
+
+
+def describe(table: Where, text: str) -> None:
+    """Note a description of the table in its log."""
+    found = opened(table)
+    found.alter.set_table_description(text, commit_properties=properties(found))
 
 
 def files(table: Where) -> list[dict[str, Any]]:
@@ -389,8 +443,12 @@ def _action(path: str, size: int, statistics: str) -> AddAction:
     )
 
 
-def _sync_log(root: Path) -> None:
-    log = root / "_delta_log"
+def sync_log(table: Where) -> None:
+    """Wait until a commit is on the disk; a store has it there when it answers."""
+    folder = place_of(table).folder
+    if folder is None:
+        return
+    log = folder / "_delta_log"
     newest = max(log.glob("*.json"), default=None)
     if newest is not None:
         sync(newest)

@@ -1,4 +1,4 @@
-"""One process at a time works on the tables, and one at a time copies them."""
+"""One process of this machine at a time copies tables, or clears working files of Spark."""
 
 import fcntl
 from collections.abc import Iterator
@@ -7,14 +7,13 @@ from pathlib import Path
 
 from pipeline.errors import BusyError
 
-WORK = "lock"
 COPY = "publish.lock"
 SCRATCH = "scratch.lock"
 """Of Spark's working files, while one process clears what others left."""
 
 
 @contextmanager
-def locked(folder: Path, name: str = WORK, *, wait: bool = False) -> Iterator[None]:
+def locked(folder: Path, name: str, *, wait: bool = False) -> Iterator[None]:
     """Hold a lock of these checkpoints; it goes with the process, however that ends.
 
     Raises BusyError when another process holds it, unless it shall wait for that.
@@ -25,6 +24,6 @@ def locked(folder: Path, name: str = WORK, *, wait: bool = False) -> Iterator[No
             fcntl.flock(file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise BusyError(
-                f"{folder / name} is held: another tidegate-pipeline works on these tables"
+                f"{folder / name} is held: another tidegate-pipeline does this"
             ) from None
         yield

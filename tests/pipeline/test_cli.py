@@ -19,7 +19,7 @@ from pipeline.settings import make_settings
 from pipeline.tables import delta
 from pipeline.tables.columns import SILVER, arrow_schema
 from pipeline.tables.islands import Island
-from pipeline.tables.lock import locked
+from pipeline.tables.lease import held
 from pipeline.tables.state import TABLES, Commit, Mark, State, fold, note_derived, write_commit
 from pipeline.tables.task_files import write_file
 from tests.support.disk.landing_files import EPOCH, put_records, record
@@ -231,7 +231,7 @@ def test_a_file_in_a_folder_s_place_is_told_in_a_line(
 def test_two_runs_do_not_work_on_the_same_tables(
     tmp_path: Path, java_command: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with locked(make_settings(tables=tmp_path / "tables").checkpoints):
+    with held(tmp_path / "tables"):
         assert main(once(tmp_path)) == 75
     assert "another tidegate-pipeline works on these tables" in capsys.readouterr().err
     assert main(once(tmp_path)) == 0
@@ -342,7 +342,7 @@ def test_a_kill_in_the_middle_and_then_a_service(tmp_path: Path) -> None:
         [scratch] = left.parent.iterdir()
         put_records(tmp_path / "landing", [record(2000)], first=2000)
         until(lambda: sizes(tmp_path)[0] == 1002, "a second batch")
-        hold_the_tables(left.parent.parent, log)
+        hold_the_tables(tmp_path / "tables", log)
         running.terminate()
         running.wait(DEADLINE)
     said = log.read_text()
@@ -357,14 +357,14 @@ def test_a_kill_in_the_middle_and_then_a_service(tmp_path: Path) -> None:
     assert sorted(row["new_bronze"] for row in table_rows(tmp_path, "runs")) == [1, 1001]
 
 
-def hold_the_tables(checkpoints: Path, log: Path) -> None:
+def hold_the_tables(tables: Path, log: Path) -> None:
     """Work on the tables between two rounds of a service, until it says that it waits."""
-    until(lambda: is_told_while_held(checkpoints, log), "a round that waits")
+    until(lambda: is_told_while_held(tables, log), "a round that waits")
 
 
-def is_told_while_held(checkpoints: Path, log: Path) -> bool:
+def is_told_while_held(tables: Path, log: Path) -> bool:
     try:
-        with locked(checkpoints):
+        with held(tables):
             until(lambda: "another tidegate-pipeline" in log.read_text(), "a word of it")
             time.sleep(0.5)  # a second round
     except BusyError:

@@ -15,7 +15,7 @@ from pipeline.backtest.fold import Row, Sums, TopicFold
 from pipeline.cli import main
 from pipeline.operation import maintain
 from pipeline.settings import make_settings
-from pipeline.tables.lock import locked
+from pipeline.tables.lease import held
 from tests.support.disk.landing_files import (
     TIME,
     name_for,
@@ -172,7 +172,7 @@ def test_a_whole_back_test(
     assert "largest error" in page.read_text()
     assert not {tag for tag, _ in parsed.tags} & {"link", "img", "iframe"}
     assert not [a for _, a in parsed.tags if "src" in a or "href" in a]
-    with locked(tmp_path / "checkpoints" / "tables"):  # as a run that is under way does
+    with held(tmp_path / "tables"):  # as a run that is under way does
         assert main([*command]) == 0
     assert "would be sent       9 (69.2%)" in capsys.readouterr().out
     assert main([*command, "--gateway", "none"]) == 0

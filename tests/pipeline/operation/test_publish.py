@@ -1,6 +1,5 @@
 """Copies of tables in an object store, which readers see whole: killed, refused, and followed."""
 
-import fcntl
 import os
 import shutil
 import subprocess
@@ -10,7 +9,7 @@ from contextlib import ExitStack
 from datetime import date
 from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -26,8 +25,9 @@ from pipeline.operation import publish as module
 from pipeline.operation.publish import TRIES, LocalFile, Published, ReplacedError, publish
 from pipeline.place import URLS, Place, place_of, store_errors
 from pipeline.settings import Settings, make_settings
-from pipeline.tables import delta, on_disk
+from pipeline.tables import delta, lease, on_disk
 from pipeline.tables.columns import SILVER, arrow_schema
+from pipeline.tables.lease import held
 from pipeline.tables.lock import COPY, locked
 from pipeline.tables.state import Commit, Mark, write_commit
 from pipeline.tables.task_files import write_file
@@ -302,18 +302,18 @@ def test_it_waits_for_commands_that_work_and_two_do_not_copy_at_once(
     command = ["publish", "--to", url, "--tables", str(settings.tables)]
     with locked(settings.checkpoints, COPY):
         assert main(command) == 75
-    assert "publish.lock is held: another tidegate-pipeline works" in capsys.readouterr().err
+    assert "publish.lock is held: another tidegate-pipeline does this" in capsys.readouterr().err
     working = ExitStack()
-    working.enter_context(locked(settings.checkpoints))
-    flock = fcntl.flock
+    working.enter_context(held(settings.tables))
+    taken, tries = lease._taken, iter((False, True))
 
-    def ending(file: IO[str], operation: int) -> None:
+    def ending(root: Place) -> lease.Holder:
         """End the other command's work once it is waited for."""
-        if operation == fcntl.LOCK_EX:
+        if next(tries, False):
             working.close()
-        flock(file, operation)
+        return taken(root)
 
-    monkeypatch.setattr(fcntl, "flock", ending)
+    monkeypatch.setattr(lease, "_taken", ending)
     assert main(command) == 0
 
 

@@ -8,7 +8,7 @@ import duckdb
 import pytest
 
 from pipeline.cli import main
-from pipeline.tables.lock import locked
+from pipeline.tables.lease import held
 from tests.support.disk.landing_files import TIME, put_records, record
 from tests.support.pipeline_tables import rows
 
@@ -37,7 +37,7 @@ def test_the_views_show_the_tables(
     run(data, gold=True)
     file = tmp_path / "fleet.duckdb"
     command = ["views", str(file), "--tables", str(data / "tables")]
-    with locked(data / "checkpoints" / "tables"):  # as a run that is under way does
+    with held(data / "tables"):  # as a run that is under way does
         assert main(command) == 0
     assert "silver, streams" in capsys.readouterr().out
     assert asked(file, "SELECT count(*), count(event_date) FROM silver") == [(3, 2)]

@@ -1,7 +1,4 @@
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -9,7 +6,6 @@ import pytest
 from pipeline.errors import PipelineError
 from pipeline.tables import islands, state
 from pipeline.tables.islands import Island
-from pipeline.tables.lock import locked
 from pipeline.tables.state import Commit, Mark, fold, forget, load, write_commit
 
 KEY = ("barn", "00a1b2c3d4", "main")
@@ -27,16 +23,6 @@ def commit(batch: int, first: int = 1, last: int = 5, **files: int) -> Commit:
         epochs=(KEY[:2],),
         quarantined=(("barn", "2025-11-21", "not_json", 1),),
     )
-
-
-HOLD = """
-import sys
-from pathlib import Path
-from pipeline.tables.lock import locked
-with locked(Path(sys.argv[1])):
-    print("held", flush=True)
-    sys.stdin.read()
-"""
 
 
 def test_commits_add_up(tmp_path: Path) -> None:
@@ -121,16 +107,3 @@ def test_another_version_stops_the_run(tmp_path: Path, version: int) -> None:
     (tmp_path / "0000000001.json").write_text(json.dumps({"version": version, "news": True}))
     with pytest.raises(PipelineError, match=rf"0000000001\.json has version {version}, .* knows 2"):
         load(tmp_path)
-
-
-def test_the_lock_is_one_process_s_and_goes_with_it(tmp_path: Path) -> None:
-    folder = tmp_path / "checkpoints"
-    arguments = [sys.executable, "-c", HOLD, str(folder)]
-    with subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
-        assert holder.stdout is not None
-        assert holder.stdout.readline() == b"held\n"
-        with pytest.raises(PipelineError, match="lock is held: another"), locked(folder):
-            pass
-        os.kill(holder.pid, 9)
-    with locked(folder):
-        pass
