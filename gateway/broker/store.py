@@ -78,9 +78,8 @@ class Store(Protocol):
         """The commit of the last deferred write; 0 while no answer waits for one."""
         ...
 
-    @property
-    def full(self) -> bool:
-        """True while nothing more can be stored durably."""
+    def accepts(self, size: int) -> bool:
+        """Return whether rows with so many bytes can be stored durably."""
         ...
 
     @property
@@ -131,8 +130,11 @@ class StoresNothing:
     durable = False
     pending = NothingPending()
     deferred_commit = 0
-    full = False
     elided_rows = 0
+
+    def accepts(self, size: int) -> bool:  # noqa: ARG002 - keeps the name
+        """Accept everything."""
+        return True
 
     def open(self, client_id: str, commit_within: float) -> Journal:  # noqa: ARG002 - keeps the names
         """Return the journal that stores nothing."""

@@ -101,7 +101,7 @@ def _report_salvage(run: Run, database: Database) -> None:
 
 async def _watch_free_space(run: Run, database: Database, writer: Writer) -> None:
     alarm = partial(run.alarm, "disk")
-    free_space = FreeSpace(database.path, database.writer, database.reserve, alarm)
+    free_space = FreeSpace(database.path, database.writer, database.reserve, alarm, run.start_anew)
     writer.attempts.free_space = free_space
     run.stack.push_async_callback(free_space.close)
     await free_space.begin()

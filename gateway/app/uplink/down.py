@@ -33,7 +33,8 @@ def open_down(
         if broker.topic_limits.fault(message.topic):
             return ReasonCode.TOPIC_NAME_INVALID
         # the fleet still has messages that do not fit on the disk
-        return broker.publish(message, instant, only_once=forced and not broker.store.full)
+        only_once = forced and broker.store.accepts(len(message.payload))
+        return broker.publish(message, instant, only_once=only_once)
 
     return Down(
         gateway_id,

@@ -120,7 +120,7 @@ class Outage:
         config = self._run.configuration.outbox
         disk = None
         if not self._database.in_memory:
-            held = 0 if self._database.reserve.is_held else RESERVE_BYTES
+            held = 0 if self._database.reserve.held_bytes else RESERVE_BYTES
             disk = max(0, free_bytes(self._run.data) - held)
         messages = None
         if config.maximum_messages is not None:

@@ -108,7 +108,7 @@ class Delays(Session):
                 return 0, ReasonCode.SUCCESS, ReasonCode.QUOTA_EXCEEDED
         publication.barrier = None
         stored = publication.qos > 0 and publication.commit_within is not None
-        if stored and self._store.full:
+        if stored and not self._store.accepts(len(publication.packets.data)):
             self._refusals.for_disk()
             return 0, ReasonCode.SUCCESS, ReasonCode.QUOTA_EXCEEDED
         span = Span(publication, first, count, min(publication.qos, 1))

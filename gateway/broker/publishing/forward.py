@@ -152,7 +152,8 @@ def _forward_special(
     if not count:
         state.refusals.for_queue(session)
         return 0, _SUCCESS, _QUOTA_EXCEEDED
-    if qos and session.persistent and state.store.full:
+    size = len(publication.packets.data)
+    if qos and session.persistent and not state.store.accepts(size):
         state.refusals.for_disk()
         return 0, _SUCCESS, _QUOTA_EXCEEDED
     session.accept(publication, first, count, qos, now=instant.monotonic)
@@ -200,7 +201,7 @@ def _capacity(state: State, publication: Publication, first: int, count: int, ro
 
 def _disk_has_space(state: State, publication: Publication) -> bool:
     """Return False, and count it, if nothing more can be stored durably."""
-    if publication.commit_within is None or not state.store.full:
+    if publication.commit_within is None or state.store.accepts(len(publication.packets.data)):
         return True
     state.refusals.for_disk()
     return False

@@ -38,6 +38,8 @@ class Connection:
     def __init__(self, connect: Callable[[], sqlite3.Connection]) -> None:
         self.on_error: Callable[[sqlite3.Error], None] | None = None
         """Called on the loop's thread with each error of SQLite before it is raised."""
+        self.before_commit: Call = lambda: None
+        """Called in the thread before each COMMIT; an exception rolls the transaction back."""
         self._connect = connect
         self._connection = cast("sqlite3.Connection", None)  # until `open`, in its own thread
         self._calls: SimpleQueue[tuple[Call, Done] | None] = SimpleQueue()
@@ -107,6 +109,7 @@ class Connection:
                     execute(statement, rows[0])
                 else:
                     execute_many(cursor, statement, rows)
+            self.before_commit()
             execute("COMMIT")
         except BaseException:
             if connection.in_transaction:  # some errors have already rolled it back

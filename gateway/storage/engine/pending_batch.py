@@ -24,9 +24,8 @@ class BatchWriter(Protocol):
     elided_rows: int
     wake_up: WakeUp
 
-    @property
-    def full(self) -> bool:
-        """True while nothing more may be added."""
+    def accepts(self, size: int) -> bool:
+        """Return whether rows with so many bytes may be added."""
         ...
 
     def add(self, statement: str, row: tuple[object, ...]) -> int:

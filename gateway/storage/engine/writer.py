@@ -95,7 +95,9 @@ class CommitAttempts:
         self._on_failed = on_failed
         self._on_end = on_end
         self._batch: Batch = ()
+        self._number = 0
         self._rows = 0
+        self._made_space = False
         self._began = 0.0
         self._delay = FIRST_RETRY
         self._task: asyncio.Task[None] | None = None
@@ -105,9 +107,13 @@ class CommitAttempts:
         """True while the disk is full: pending rows are still written, but no more are accepted."""
         return self.free_space is not None and self.free_space.exhausted
 
-    def begin(self, batch: Batch, rows: int) -> None:
+    def begin(self, number: int, batch: Batch, rows: int) -> None:
         """Try to write a batch of so many rows until it is on disk."""
-        self._batch, self._rows, self._delay = batch, rows, FIRST_RETRY
+        self._batch, self._number, self._rows = batch, number, rows
+        self._delay, self._made_space = FIRST_RETRY, False
+        free_space = self.free_space
+        if free_space is not None and free_space.exhausted:
+            free_space.begin_batch(number)
         self._try()
 
     def _try(self) -> None:
@@ -130,7 +136,7 @@ class CommitAttempts:
             if self.failing:
                 self._recovered()
             free_space = self.free_space
-            if free_space is not None and free_space.is_log_too_long(ended):
+            if free_space is not None and free_space.check_log and free_space.is_log_too_long():
                 self._go_on(self._fold_log(free_space))
             else:
                 self._on_end(ON_DISK)
@@ -151,7 +157,7 @@ class CommitAttempts:
         """Make space, or wait, for the next attempt."""
         # Whatever the error is, such as a value that SQLite cannot hold: nothing after it may be
         # acknowledged as if it were stored.
-        if not await self._released_reserve(failure):
+        if not await self._makes_space(failure):
             self._failed(failure)
             if not self._closing.is_set():
                 await self._wait()
@@ -161,13 +167,17 @@ class CommitAttempts:
                 return
         self._try()
 
-    async def _released_reserve(self, error: BaseException) -> bool:
-        """Return whether a full disk has space for one more attempt at once."""
-        return (
-            self.free_space is not None
-            and is_disk_full(error)
-            and await self.free_space.release_reserve()
-        )
+    async def _makes_space(self, error: BaseException) -> bool:
+        """Make space on a full disk; return whether this is the first time for this batch."""
+        free_space = self.free_space
+        if free_space is None or not is_disk_full(error):
+            return False
+        await free_space.make_space(self._number + 1)
+        if self._made_space:
+            free_space.note_stuck(self._number)
+            return False
+        self._made_space = True
+        return True
 
     async def _wait(self) -> None:
         with contextlib.suppress(TimeoutError):
@@ -325,14 +335,24 @@ class Writer:
     @property
     def full(self) -> bool:
         """True while the disk fails or is full, or more is pending than a bound allows."""
+        return not self.accepts(0)
+
+    def accepts(self, size: int) -> bool:
+        """Return whether rows with so many bytes may be added."""
         attempts = self.attempts
-        free_space = attempts.free_space
-        return (
+        if (
             attempts.failing
-            or bool(self.refuses)
-            or (free_space is not None and free_space.exhausted)
+            or self.refuses
             or self.pending_rows >= MAX_PENDING_ROWS
             or self.pending_bytes >= MAX_PENDING_BYTES
+        ):
+            return False
+        free_space = attempts.free_space
+        if free_space is None:
+            return True
+        pending = self.pending_bytes + size
+        return not free_space.exhausted and (
+            pending <= free_space.checked_bytes or free_space.fits(pending)
         )
 
     def add(self, statement: str, row: Row, commit_within: float | None = 0.0) -> int:
@@ -468,7 +488,7 @@ class Writer:
             self._open_batch, self._open_rows, self._open_bytes = [], 0, 0
             self.due.clear()  # after `gather`: what those scheduled is in the closed batch
             if batch:
-                self.attempts.begin(batch, rows)  # which ends with `_written`
+                self.attempts.begin(self.batch - 1, batch, rows)  # which ends with `_written`
                 return
             self._note_written()
             if not self._is_due():

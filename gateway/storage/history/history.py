@@ -115,10 +115,11 @@ class History:
 
     def add(self, message: Message, numbers: Sequence[Numbered]) -> None:
         """Write the row of a message, and the deletion of rows beyond the bounds."""
-        if self._writer.full:
+        size = size_of(message)
+        if not self._writer.accepts(size):
             self._counters.add("tidegate/history/skipped")
             return
-        self.last += size_of(message)
+        self.last += size
         row = HistoryRow(self.last, self._start, self._epoch, message, tuple(numbers))
         self._writer.add(_INSERT, to_history_columns(row), message.commit_within)
         self._counters.add("tidegate/history/recorded")

@@ -123,7 +123,7 @@ class Outbox:
         """
         for row in rows:
             row.size = row_size(row)
-        if self._writer.full:
+        if not self._writer.accepts(sum(row.size for row in rows)):
             self._counters.add("tidegate/storage/rejected")
             return False
         if self.bounds.refuses(rows):
@@ -134,7 +134,7 @@ class Outbox:
     def fits(self, row: OutboxRow) -> bool:
         """Return whether `add` accepts `row` without an eviction."""
         row.size = row_size(row)
-        return not self._writer.full and self.bounds.fits(row)
+        return self._writer.accepts(row.size) and self.bounds.fits(row)
 
     @property
     def refusal(self) -> str:

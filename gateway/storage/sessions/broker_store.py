@@ -66,10 +66,9 @@ class BrokerStore:
         """The batch of the last deferred write; 0 while answers wait for none."""
         return self.pending.deferred_commit if self.pending.writer.durable else 0
 
-    @property
-    def full(self) -> bool:
-        """True while nothing more can be stored durably."""
-        return self.pending.writer.full
+    def accepts(self, size: int) -> bool:
+        """Return whether rows with so many bytes can be stored durably."""
+        return self.pending.writer.accepts(size)
 
     @property
     def elided_rows(self) -> int:

@@ -77,7 +77,7 @@ async def test_a_full_disk_is_given_the_reserve(
     refusals = Refusals(monkeypatch, sqlite3.SQLITE_FULL, 1)
     database, number = await opened(tmp_path)
     assert not database.in_memory
-    assert not database.reserve.is_held
+    assert not database.reserve.held_bytes
     assert (number, refusals.writes) == (2, 2)
     await database.close()
 

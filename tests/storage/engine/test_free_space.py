@@ -48,7 +48,7 @@ async def test_the_log_is_kept_short_while_room_is_scarce(
 async def test_a_commit_does_not_wait_for_who_reads(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    leave_free(0, monkeypatch)
+    leave_free(RESERVE_BYTES, monkeypatch)
     store = await open_store(tmp_path)
     path, connection = store.database.path, store.database.writer
     store.writer.attempts.free_space = FreeSpace(path, connection, Reserve(tmp_path))

@@ -71,6 +71,9 @@ class SqliteDisk:
         for row in rows:
             self.add(statement, row)
 
+    def accepts(self, size: int) -> bool:
+        return not self.full
+
     def gather(self) -> None:
         """Have something to write that is no row of ours."""
         self.pending_rows += 1
