@@ -242,7 +242,7 @@ def _try_out(
         board.reset()
     if reading is not None:
         return reading
-    _prove(port, str(before), seconds)
+    _prove(port, str(before), max(seconds, TRIAL_SECONDS))
     what = "sent no reading" if lasted else "ended"
     text = f"{port}: version {version} {what} within {seconds:g} s; version {before} runs again"
     raise FlashingError("\n".join((text, *fault)))

@@ -182,6 +182,11 @@ def damaged(database: Path) -> None:
 STATES = (as_it_is, make_earlier, of_another_program, of_another_schema, damaged)
 
 
+def ends(trace: Path) -> bool:
+    """Return whether the last line is the end of a thread."""
+    return trace.read_bytes().rstrip().endswith(b"+++")
+
+
 async def test_a_start_on_a_disk_that_fails_loses_nothing(
     make_gateway: MakeGateway, tmp_path: Path, seed: int
 ) -> None:
@@ -191,7 +196,7 @@ async def test_a_start_on_a_disk_that_fails_loses_nothing(
     async with busy(gateway, seed) as publishers:
         await until_kept(publishers[0], 50)
     before = shutil.copytree(gateway.data, tmp_path / "before")
-    injected = 0
+    trace, injected = tmp_path / "trace", 0
     for start in range(STARTS):
         call, error = random.choice(OF_A_START), random.choice(ERRORS)
         fault = f"{call}:error={error}:when={random.randint(1, 12)}..{random.randint(12, 30)}"
@@ -201,12 +206,13 @@ async def test_a_start_on_a_disk_that_fails_loses_nothing(
         shutil.copytree(before, gateway.data)
         STATES[start % len(STATES)](gateway.data / "tidegate.db")
         files = start_files(gateway.data)
-        gateway.wrapper = tracer(tmp_path / "trace", OF_A_START, fault, files)
+        gateway.wrapper = tracer(trace, OF_A_START, fault, files)
         with suppress(EndedError):
             await gateway.start()
         assert "Traceback" not in gateway.log(), fault
         gateway.kill()
-        injected += (tmp_path / "trace").read_text(errors="replace").count("(INJECTED)")
+        await until(lambda: ends(trace), "the tracer has written all")  # it outlives the gateway
+        injected += trace.read_text(errors="replace").count("(INJECTED)")
         gateway.wrapper = []
         await gateway.start()
         gateway.kill()

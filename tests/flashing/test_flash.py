@@ -29,6 +29,7 @@ from gateway.flashing.package import build_package
 from gateway.flashing.port import Port, open_port, retried
 from tests.support.nodes.micropython import ROOT
 from tests.support.nodes.stand_in_board import StandInBoard
+from tests.support.waiting import SECONDS
 
 pytestmark = pytest.mark.micropython
 
@@ -142,8 +143,8 @@ def test_a_version_that_fails_is_taken_back(board: StandInBoard, other_main: lis
     before = install(board, SETTINGS).version
     other_main.append(BROKEN)
     with pytest.raises(FlashingError) as reported:
-        install(board, seconds=1.5)
-    assert f"version 2 ended within 1.5 s; version {before} runs again" in str(reported.value)
+        install(board)
+    assert f"version 2 ended within 20 s; version {before} runs again" in str(reported.value)
     assert "ValueError: no such sensor" in str(reported.value)
     assert node_name(board) == "barn1"
     other_main.append(HANGING)
@@ -151,8 +152,8 @@ def test_a_version_that_fails_is_taken_back(board: StandInBoard, other_main: lis
         install(board, seconds=1)
     assert node_name(board) == "barn1"
     other_main.append(WATCHED)
-    with pytest.raises(FlashingError, match="version 2 ended within 2 s; version"):
-        install(board, seconds=2)
+    with pytest.raises(FlashingError, match="version 2 ended within 20 s; version"):
+        install(board)
     assert node_name(board) == "barn1"
     other_main.clear()
     assert not install(board).changed
@@ -196,7 +197,7 @@ def runs_old_or_new(board: StandInBoard) -> None:
     A board that was just asked to wait for files does so at this start, for two minutes.
     """
     board.tell("cut")
-    reading = first_reading(Port(board.port), 5)
+    reading = first_reading(Port(board.port), 20)
     if reading is None:
         with contextlib.closing(Board.connect(Port(board.port))) as connected:
             assert connected.ask("print('HELD' in globals())") is True
@@ -256,12 +257,16 @@ def test_a_program_that_was_half_sent_does_not_keep_the_next_out(board: StandInB
     assert install(board, SETTINGS).changed
 
 
-def received(port: str, seconds: float) -> list[ReadingsFrame]:
-    """Return what a gateway would take of so many seconds, each frame acknowledged."""
+def received(port: str, seconds: float, at_least: int = 1) -> list[ReadingsFrame]:
+    """Return what a gateway would take of so many seconds, each frame acknowledged.
+
+    It waits longer for so many frames: a busy machine may pause.
+    """
     decoder, frames = FrameDecoder(Counters().add), list[ReadingsFrame]()
     end = time.monotonic() + seconds
+    latest = end + SECONDS
     with contextlib.closing(retried(lambda: open_port(Port(port), 0.05))) as line:
-        while time.monotonic() < end:
+        while (now := time.monotonic()) < end or (len(frames) < at_least and now < latest):
             for body in decoder.feed(line.read(line.in_waiting or 1)):
                 frame = decode_frame(body)
                 if isinstance(frame, ReadingsFrame):
@@ -295,7 +300,7 @@ def test_samples_that_nobody_has_taken_outlive_updates(
             install(board, seconds=1)
         other_main.clear()
         assert install(board, {**settings, "interval_ms": 110}).changed
-        frames += received(board.port, 3)
+        frames += received(board.port, 3, at_least=20)
         found = numbers(frames)
         wrong = {boot: seen for boot, seen in found.items() if seen != [*range(1, len(seen) + 1)]}
         assert wrong == {}
@@ -313,7 +318,7 @@ def test_a_command_to_restart_saves_what_waits(board: StandInBoard) -> None:
         line.write(command)
         time.sleep(1)
     found = numbers([*before, *received(board.port, 2)])
-    assert len(found[boot]) > 15
+    assert found[boot][-1] > before[-1].sequence
     assert found[boot] == [*range(1, len(found[boot]) + 1)]
 
 
