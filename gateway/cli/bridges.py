@@ -159,9 +159,7 @@ def status_lines(bridge: Entry) -> Iterator[str]:
     place = bridge["place"]
     title = f"{bridge['kind']} {bridge['name']}" + (f" ({place})" if place else "")
     error = f": {bridge['error']}" if bridge["error"] else ""
-    age = bridge["age"]
-    last_seen = "nothing came yet" if age is None else f"last received {spell_age(age)} ago"
-    yield f"{title}: {bridge['state']}{error}, {last_seen}"
+    yield f"{title}: {bridge['state']}{error}, {_last_seen(bridge)}"
     counted = ", ".join(f"{number:,} {name}" for name, number in sorted(bridge["counted"].items()))
     if counted:
         yield f"  counted: {counted}"
@@ -172,6 +170,14 @@ def status_lines(bridge: Entry) -> Iterator[str]:
         yield f"  refused: {often}: {each['example']}"
     if bridge["series"]:
         yield from (f"  {line}" for line in table(list(map(_row, bridge["series"]))))
+
+
+def _last_seen(bridge: Entry) -> str:
+    if bridge["age"] is not None:
+        return f"last received {spell_age(bridge['age'])} ago"
+    if bridge["sent"]:  # by a bridge that has no devices of its own
+        return f"{bridge['sent']:,} messages sent, the last {spell_age(bridge['sent_age'])} ago"
+    return "nothing came yet"
 
 
 def spell_age(seconds: float) -> str:

@@ -93,6 +93,8 @@ def test_what_a_person_reads() -> None:
         "state": "open",
         "error": "",
         "age": 1.2,
+        "sent": 0,
+        "sent_age": None,
         "counted": {"timeouts": 3, "answers": 12_000},
         "troubles": {"device 7": "does not answer; polled again in 4 s"},
         "refused": [{"reason": "x", "count": 2, "example": "value nan", "age": 90.0}],
@@ -127,6 +129,23 @@ def test_what_a_person_reads() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("age", "sent", "sent_age", "text"),
+    [
+        (1.2, 7, 3.0, "last received 1 s ago"),
+        (None, 1_200, 3.0, "1,200 messages sent, the last 3 s ago"),
+        (None, 0, None, "nothing came yet"),
+    ],
+)
+def test_when_a_bridge_last_worked(
+    age: float | None, sent: int, sent_age: float | None, text: str
+) -> None:
+    bridge = {"kind": "homeassistant", "name": "ha", "place": "", "state": "open", "error": ""}
+    nothing: dict[str, Any] = {"counted": {}, "troubles": {}, "refused": [], "series": []}
+    times = {"age": age, "sent": sent, "sent_age": sent_age}
+    assert report([{**bridge, **nothing, **times}]) == f"homeassistant ha: open, {text}"
+
+
 def test_what_a_device_sent_drives_no_terminal() -> None:
     bridge: dict[str, Any] = {
         "kind": "serial",
@@ -135,6 +154,8 @@ def test_what_a_device_sent_drives_no_terminal() -> None:
         "state": "open",
         "error": "",
         "age": None,
+        "sent": 0,
+        "sent_age": None,
         "counted": {},
         "troubles": {},
         "series": [],

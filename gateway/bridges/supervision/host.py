@@ -19,7 +19,7 @@ from gateway.bridges.supervision.control import Control
 from gateway.bridges.supervision.interfaces import Receive, Services
 from gateway.bridges.supervision.silence import Silence
 from gateway.mqtt.message import Message
-from gateway.mqtt.reason_codes import ReasonCode
+from gateway.mqtt.reason_codes import FAILURE, ReasonCode
 
 TROUBLES_MAX = 256
 """Devices, and parts of them, whose trouble is shown; trouble of further ones is only logged."""
@@ -76,6 +76,8 @@ class Host:
         self.silence = Silence(silence)
         self.received_at: float | None = None
         """When the bridge last received something, monotonic seconds."""
+        self._sent = 0
+        self._sent_at = 0.0
         self.counted: Counter[str] = Counter()
         """The bridge's counters, by the names of its kind."""
         self._unlisted: OrderedDict[str, None] = OrderedDict()
@@ -212,7 +214,8 @@ class Host:
     def send(self, topic: str, payload: bytes, *, qos: int = 1, retain: bool = False) -> ReasonCode:
         """Publish any message; a code of 0x80 or above is a rejection."""
         clock = self.services.clock
-        return self.services.publish(
+        now = clock.monotonic()
+        code = self.services.publish(
             Message(
                 topic,
                 payload,
@@ -220,9 +223,13 @@ class Host:
                 retain=retain,
                 client_id=self.publisher.client_id,
                 received_at=clock.wall_ms(),
-                arrived=clock.monotonic(),
+                arrived=now,
             )
         )
+        if code < FAILURE:
+            self._sent += 1
+            self._sent_at = now
+        return code
 
     def listen(self, topic_filter: str, receive: Receive) -> None:
         """Hand messages of the broker to `receive` until the bridge ends or is rebuilt."""
@@ -325,6 +332,8 @@ class Host:
             "state": self._state,
             "error": self._error,
             "age": None if self.received_at is None else round(now - self.received_at, 3),
+            "sent": self._sent,
+            "sent_age": round(now - self._sent_at, 3) if self._sent else None,
             "counted": dict(self.counted),
             "troubles": dict(self._troubles),
             "refused": [
