@@ -3,13 +3,15 @@
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from pipeline.batches.plan import Batch
 from pipeline.clock.record import ClockError, read_clock
 from pipeline.landing.landing_file import RAW_BYTES_MAX
-from pipeline.landing.lines import Line, read_lines
 from pipeline.landing.listing import kind
+from pipeline.landing.reports import Report, reports
 from pipeline.ledger.entry import Entry, EntryError, read_entry
+from pipeline.ledger.files import reporter_of
 from pipeline.place import Place
 from pipeline.records import reasons
 from pipeline.settings import Settings
@@ -36,14 +38,16 @@ def store_reports(settings: Settings, batch: Batch) -> Noted:
     ledger: list[Row] = []
     clocks: list[Row] = []
     faults: list[Row] = []
-    for name in batch.files:
+    for name, mark in batch.files.items():
         told = kind(name)
+        reported = datetime.fromtimestamp(mark.mtime / 1e9, UTC)
         for line in _lines(settings.landing, name) if told != "records" else ():
-            where: Row = {"gateway_id": name.partition("/")[0], "landing_file": name}
-            where |= {"line": line.number}
+            where: Row = {"gateway_id": line.gateway, "landing_file": name, "line": line.line}
             try:
                 if told == "ledger":
-                    ledger += [where | row for row in _ledger_rows(read_entry(line.content))]
+                    entry = read_entry(line.content)
+                    by = {"reporter": reporter_of(name) or entry.epoch, "reported": reported}
+                    ledger += [where | by | row for row in _ledger_rows(entry)]
                 else:
                     clocks.append(where | _clock_row(line.content))
             except (EntryError, ClockError) as error:
@@ -60,9 +64,9 @@ def store_reports(settings: Settings, batch: Batch) -> Noted:
     )
 
 
-def _lines(landing: Place, name: str) -> Iterator[Line]:
+def _lines(landing: Place, name: str) -> Iterator[Report]:
     with landing.open(name) as file:
-        yield from (line for line in read_lines(file) if line.content.strip())
+        yield from reports(file, name)
 
 
 def _ledger_rows(entry: Entry) -> Iterator[Row]:

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipeline.collect.message import Landed
+from pipeline.landing.reports import COLLECTED, collected
 from pipeline.place import Place
 from pipeline.tables.columns import RECORD, arrow_schema
 
@@ -18,8 +19,8 @@ SCHEMA = arrow_schema(RECORD)
 class LandingWriter:
     """Writes what messages gave into `<landing>/<yyyymmdd>/<name>-<boot>-<number>.parquet`.
 
-    What gateways tell goes to `<landing>/<gateway>/<ledger or clock>/collected.<number>.jsonl`,
-    and what is no record to a file of lines beside the Parquet file.
+    What gateways report goes to `<landing>/<yyyymmdd>/<ledger or clock>/collected.<number>.jsonl`,
+    of all gateways together, and what is no record to a file of lines beside the Parquet file.
     """
 
     def __init__(self, landing: Place, name: str) -> None:
@@ -41,7 +42,8 @@ class LandingWriter:
         be known again by their keys.
         """
         self._number += 1
-        base = f"{datetime.now(UTC):%Y%m%d}/{self._name}-{self._boot}-{self._number:010d}"
+        day = f"{datetime.now(UTC):%Y%m%d}"
+        base = f"{day}/{self._name}-{self._boot}-{self._number:010d}"
         listed = list(messages)
         written = []
         records = [record for landed in listed for record in landed.records]
@@ -53,8 +55,8 @@ class LandingWriter:
         faults = [line for landed in listed for line in landed.faults]
         if faults:
             written.append(self._create(f"{base}.{len(faults)}.jsonl", faults))
-        for (gateway, kind), lines in _by_place(listed).items():
-            name = f"{gateway}/{kind}/collected.{_now()}-{self._boot}.jsonl"
+        for kind, lines in _by_kind(listed).items():
+            name = f"{day}/{kind}/{COLLECTED}.{_now()}-{self._boot}.jsonl"
             written.append(self._create(name, lines))
         return written
 
@@ -69,11 +71,11 @@ class LandingWriter:
         return name
 
 
-def _by_place(messages: list[Landed]) -> dict[tuple[str, str], list[bytes]]:
-    found: dict[tuple[str, str], list[bytes]] = {}
+def _by_kind(messages: list[Landed]) -> dict[str, list[bytes]]:
+    found: dict[str, list[bytes]] = {}
     for landed in messages:
         for gateway, kind, line in landed.reports:
-            found.setdefault((gateway, kind), []).append(line)
+            found.setdefault(kind, []).append(collected(gateway, line))
     return found
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.ledger.files import place_of
+from pipeline.ledger.files import reporter_of
 from pipeline.policy import SWITCHES, TIME_MAX, TIME_MIN, TOLERANCE_MS
 from pipeline.tables import delta, islands
 from pipeline.tables.columns import BOARDS, arrow_schema
@@ -134,7 +134,8 @@ def _overlapping(spans: Spans) -> Iterator[tuple[str, str]]:
 def _forks(root: Where, gateways: set[str] | None) -> dict[str, set[frozenset[str]]]:
     """Return the pairs of epochs that are one start, or follow one epoch, by gateway."""
     rows = delta.read(
-        root / "ledger", ["gateway_id", "epoch", "start", "outcome", "last", "landing_file"]
+        root / "ledger",
+        ["gateway_id", "epoch", "start", "outcome", "last", "reporter", "landing_file"],
     )
     if gateways is not None:
         rows = rows.filter(
@@ -145,8 +146,9 @@ def _forks(root: Where, gateways: set[str] | None) -> dict[str, set[frozenset[st
         if row["start"] is not None:
             branches.setdefault((row["gateway_id"], row["start"]), set()).add(row["epoch"])
         elif row["outcome"] is None and row["last"] is not None:
-            _, epoch, _ = place_of(row["landing_file"])
-            branches.setdefault((row["gateway_id"], row["epoch"]), set()).add(epoch)
+            epoch = row["reporter"] or reporter_of(row["landing_file"])
+            if epoch is not None:
+                branches.setdefault((row["gateway_id"], row["epoch"]), set()).add(epoch)
     found: dict[str, set[frozenset[str]]] = {}
     for (gateway, _), epochs in branches.items():
         pairs = combinations(sorted(epochs)[:EPOCHS_MAX], 2)

@@ -1,10 +1,10 @@
 """The ledger's files of a landing folder, in the order in which gateways wrote them."""
 
 from collections.abc import Iterable, Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from pipeline.landing.lines import read_lines
+from pipeline.landing.reports import COLLECTED, reports
 from pipeline.ledger.entry import Entry, EntryError, read_entry
 
 
@@ -12,13 +12,13 @@ class LedgerLine(NamedTuple):
     """An entry, whose it is and where it stands."""
 
     gateway_id: str
-    file_epoch: str
-    """The start of the gateway that wrote the file; an entry may tell of an earlier one."""
+    reporter: str
+    """The epoch of the start that reported it; an entry may be about an earlier one."""
     file_number: int
     line: int
     entry: Entry
-    file_start: int | None = None
-    """Which start `file_epoch` was, if that is known from elsewhere."""
+    reporter_start: int | None = None
+    """Which start `reporter` was, if that is known from elsewhere."""
 
 
 class Fault(NamedTuple):
@@ -38,32 +38,35 @@ def ledger_files(landing: Path) -> list[str]:
 def read_ledger(landing: Path, files: Iterable[str]) -> Iterator[LedgerLine | Fault]:
     """Yield what each line of the files says; blank lines are passed over."""
     for name in files:
-        gateway, epoch, order = place_of(name)
         with (landing / name).open("rb") as opened:
-            for line in read_lines(opened):
-                if not line.content.strip():
-                    continue
+            for report in reports(opened, name):
                 try:
-                    entry = read_entry(line.content)
+                    entry = read_entry(report.content)
                 except EntryError as error:
-                    yield Fault(name, line.number, str(error))
+                    yield Fault(name, report.line, str(error))
                     continue
-                yield LedgerLine(gateway, epoch, order, line.number, entry)
+                reporter = reporter_of(name) or entry.epoch
+                yield LedgerLine(report.gateway, reporter, order_of(name), report.line, entry)
 
 
-def place_of(name: str) -> tuple[str, str, int]:
-    """Return gateway, epoch and number of a ledger's file; the number is 0 if it has none."""
-    gateway, _, file = name.partition("/ledger/")
-    epoch, _, number = file.removesuffix(".jsonl").partition(".")
+def reporter_of(name: str) -> str | None:
+    """Return the epoch of the start that wrote a ledger's file; a collector's file has none."""
+    epoch = PurePosixPath(name).name.partition(".")[0]
+    return None if epoch == COLLECTED else epoch
+
+
+def order_of(name: str) -> int:
+    """Return the number of a ledger's file among those of its writer, 0 if it has none."""
+    number = PurePosixPath(name).name.removesuffix(".jsonl").partition(".")[2].partition("-")[0]
     known = number.isascii() and number.isdecimal() and len(number) < 19
-    return gateway, epoch, int(number) if known else 0
+    return int(number) if known else 0
 
 
 def in_order(lines: Iterable[LedgerLine]) -> list[LedgerLine]:
     """Return the entries as they were written: by start, number of the file, and line.
 
-    A file belongs to the start of its name; which start that was is what entries of the same
-    epoch say. A start that nobody numbers stands behind the others.
+    Which start a reporter was is what entries of the same epoch say. A start that nobody numbers
+    stands behind the others.
     """
     listed = list(lines)
     starts = {
@@ -74,7 +77,7 @@ def in_order(lines: Iterable[LedgerLine]) -> list[LedgerLine]:
     unknown = max(starts.values(), default=0) + 1
 
     def place(each: LedgerLine) -> tuple[str, int, str, int, int]:
-        start = each.file_start or starts.get((each.gateway_id, each.file_epoch))
-        return each.gateway_id, start or unknown, each.file_epoch, each.file_number, each.line
+        start = each.reporter_start or starts.get((each.gateway_id, each.reporter))
+        return each.gateway_id, start or unknown, each.reporter, each.file_number, each.line
 
     return sorted(listed, key=place)

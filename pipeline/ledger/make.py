@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from pipeline.ledger.accounts import Key, accounts_of
 from pipeline.ledger.completeness import OUTCOMES, Stream, compare
 from pipeline.ledger.entry import Entry, Range
-from pipeline.ledger.files import LedgerLine, place_of
+from pipeline.ledger.files import LedgerLine, order_of, reporter_of
 from pipeline.tables import delta, islands
 from pipeline.tables.columns import GAPS, STREAMS, Columns, arrow_schema
 from pipeline.tables.delta import Where
@@ -122,16 +122,18 @@ def _row(stream: Stream, newest: dict[str, int | None]) -> dict[str, object]:
 def _ledger_lines(root: Where, epochs: pa.Array, starts: Starts) -> Iterable[LedgerLine]:
     """Yield what the table `ledger` says of these epochs, as entries of one range each."""
     for row in delta.read(root / "ledger", filters=pc.field("epoch").isin(epochs)).to_pylist():
-        gateway, epoch, number = place_of(row["landing_file"])
         ranges: tuple[Range, ...] = ()
         previous = None
         if row["outcome"] is not None:
             ranges = (Range(row["first"], row["last"], row["outcome"], row["cause"]),)
         elif row["last"] is not None:
             previous = (row["epoch"], {row["stream"]: row["last"]})
-        start = starts.get((gateway, epoch))
+        name = row["landing_file"]
+        reporter = row["reporter"] or reporter_of(name) or row["epoch"]
+        start = starts.get((row["gateway_id"], reporter))
         entry = Entry(row["epoch"], row["start"], row["stream"], ranges, previous)
-        yield LedgerLine(row["gateway_id"], epoch, number, row["line"], entry, start)
+        place = order_of(name), row["line"]
+        yield LedgerLine(row["gateway_id"], reporter, *place, entry, start)
 
 
 def _starts(root: Where) -> Starts:

@@ -2,14 +2,12 @@
 
 from collections import Counter
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from pipeline.clock.spans import Epoch
-from pipeline.landing.listing import kind
 from pipeline.settings import Settings
 from pipeline.tables import delta, islands
 from pipeline.tables.state import Commit, State, note_derived, since
@@ -68,7 +66,7 @@ def derive(
             assets=how.assets,
             queries=how.queries,
             declared=how.declared,
-            reports=_reports(state),
+            reports=_reports(settings, state),
             watch=how.watch,
             note=note,
         )
@@ -97,21 +95,13 @@ def _dates(settings: Settings, state: State) -> set[str]:
     return {date for commit in commits for date in commit.dates}.union(state.corrected)
 
 
-def _reports(state: State) -> dict[str, datetime]:
+def _reports(settings: Settings, state: State) -> dict[str, datetime]:
     """Return when the newest ledger of each gateway came that gold does not know of yet."""
-    commits = since(state, state.golden)
-    if commits is None:
-        near = pc.match_substring(state.files["name"], "/ledger/")
-        rows = state.files.filter(near).to_pylist()
-        marks = [(row["name"], row["mtime"]) for row in rows]
-    else:
-        marks = [(name, mark.mtime) for each in commits for name, mark in each.files.items()]
-    newest: dict[str, int] = {}
-    for name, mtime in marks:
-        if kind(name) == "ledger":
-            gateway = name.partition("/")[0]
-            newest[gateway] = max(mtime, newest.get(gateway, mtime))
-    return {gateway: datetime.fromtimestamp(ns / 1e9, UTC) for gateway, ns in newest.items()}
+    batches = range(state.golden + 1, state.last + 1)
+    columns = ["gateway_id", "reported"]
+    rows = delta.read_parts(settings.tables / "ledger", columns, "batch", batches)
+    newest = rows.group_by("gateway_id").aggregate([("reported", "max")]).to_pylist()
+    return {row["gateway_id"]: row["reported_max"] for row in newest if row["reported_max"]}
 
 
 def _correct(

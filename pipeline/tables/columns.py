@@ -118,12 +118,15 @@ LEDGER: Columns = (
     ("last", "bigint"),
     ("outcome", "string"),
     ("cause", "string"),
+    ("reporter", "string"),
+    ("reported", "timestamp"),
     ("landing_file", "string"),
     ("line", "bigint"),
     ("batch", "bigint"),
 )
-"""What ledgers tell, a row a range. Without an outcome `last` is the last number that was given;
-both are null where an entry only says that a start was."""
+"""What ledgers tell, a row a range; the start of the epoch `reporter` wrote it at the time
+`reported`. Without an outcome `last` is the last number that was given; both are null
+where an entry only says that a start was."""
 
 GAPS: Columns = (
     ("gateway", "string"),

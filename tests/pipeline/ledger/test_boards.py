@@ -116,9 +116,10 @@ def test_an_epoch_that_two_others_follow_is_a_fork(tmp_path: Path) -> None:
     known = put(tmp_path, [*steady(A, 0, 60), *steady(B, 1, 61, late=90)], {}, "gateway")
     row: Callable[[str], dict[str, Any]] = lambda epoch: {  # noqa: E731 - one line of a table
         "gateway_id": "barn", "epoch": "00000000cc", "stream": "main", "last": 9,
-        "landing_file": f"barn/ledger/{epoch}.1.jsonl",
+        "landing_file": "20251121/ledger/collected.1-a.jsonl", "reporter": epoch,
     }  # fmt: skip
-    delta.append(tmp_path / "ledger", LEDGER, [row(A), row(B)])
+    by_file = row(B) | {"landing_file": f"barn/ledger/{B}.1.jsonl", "reporter": None}
+    delta.append(tmp_path / "ledger", LEDGER, [row(A), by_file])
     (found,) = boards.boards(tmp_path, known, None)
     assert (found.reason, found.epoch, found.other_epoch) == ("fork", A, B)
     assert found.last_ms - found.first_ms == 57 * MINUTE

@@ -233,15 +233,14 @@ def test_what_a_collector_wrote_is_read_as_lines_are(tmp_path: Path, run: "Run")
 
     put_records(tmp_path / "landing", [record(1), record(2)])
     values = [read_fields(record(seq, properties=[["a", "1"]]))[0] for seq in (2, 3)]
-    reported = (
-        "barn",
-        "ledger",
-        b'{"epoch":"00a1b2c3d4","start":1,"previous":null,"stream":"main","ranges":[]}',
-    )
-    landed = Landed(records=values, faults=[b'{"seq":"x"}'], reports=[reported])
+    line = b'{"epoch":"00a1b2c3d4","start":1,"previous":null,"stream":"main","ranges":[]}'
+    reported = [(gateway, "ledger", line) for gateway in ("barn", "mill")]
+    landed = Landed(records=values, faults=[b'{"seq":"x"}'], reports=reported)
     assert len(LandingWriter(place_of(tmp_path / "landing"), "c").write([landed])) == 3
     totals = run(tmp_path)
     assert (counts(totals), totals.reasons) == ((4, 3, 1), {reasons.KEY_INCOMPLETE: 1})
+    told = [(row["gateway_id"], row["reporter"]) for row in table_rows(tmp_path, "ledger")]
+    assert told == [("barn", "00a1b2c3d4"), ("mill", "00a1b2c3d4")]
     (cut,) = (tmp_path / "landing").glob("2*/*.parquet")
     cut.write_bytes(cut.read_bytes()[:-9])
     totals = run(tmp_path)
