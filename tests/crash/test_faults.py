@@ -56,6 +56,9 @@ LASTING = ["fdatasync:error=EIO", "pwrite64:error=ENOSPC"]
 KILLS_AT_CALLS = LONG or 2
 STARTS = LONG or 5
 
+FIRST = ("pwrite64:error=EIO:when=1..2", "openat:error=ENOENT:when=2..24")
+"""Faults of the first starts: one that surely happens, and a folder that cannot be listed."""
+
 
 @asynccontextmanager
 async def busy(gateway: GatewayProcess, seed: int) -> AsyncIterator[list[Publisher]]:
@@ -200,8 +203,8 @@ async def test_a_start_on_a_disk_that_fails_loses_nothing(
     for start in range(STARTS):
         call, error = random.choice(OF_A_START), random.choice(ERRORS)
         fault = f"{call}:error={error}:when={random.randint(1, 12)}..{random.randint(12, 30)}"
-        if not start:
-            fault = "pwrite64:error=EIO:when=1..2"  # there may be no twelfth of any other
+        if start < len(FIRST):
+            fault = FIRST[start]
         shutil.rmtree(gateway.data)
         shutil.copytree(before, gateway.data)
         STATES[start % len(STATES)](gateway.data / "tidegate.db")

@@ -107,13 +107,15 @@ class DataFolder:
             file.write(f"{os.getpid()}\n")
 
     def _withdraw(self) -> None:
-        """Remove other users' permission to read."""
-        for pattern in PRIVATE:
-            for each in self.path.glob(pattern):
-                with contextlib.suppress(OSError):
-                    mode = stat.S_IMODE(each.stat().st_mode)
-                    if mode & stat.S_IRWXO:
-                        each.chmod(mode & ~stat.S_IRWXO)
+        """Remove other users' permission to read, as far as the disk lets it."""
+        found: list[Path] = []
+        with contextlib.suppress(OSError):  # of a failing disk, the database's open says more
+            found += [each for pattern in PRIVATE for each in self.path.glob(pattern)]
+        for each in found:
+            with contextlib.suppress(OSError):
+                mode = stat.S_IMODE(each.stat().st_mode)
+                if mode & stat.S_IRWXO:
+                    each.chmod(mode & ~stat.S_IRWXO)
 
 
 def holder(path: Path) -> str:
