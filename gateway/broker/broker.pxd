@@ -14,7 +14,7 @@ cdef class Broker(State):
     cdef object _packets_sent
 
     @cython.locals(connection=Connection, framer=Framer, traffic=Traffic, router=Router,
-                   first_byte=int, session=Session, evaluations_before="long long")
+                   first_byte=int, session=Session, now=double, most="long long", cost="long long")
     cpdef bint receive(self, Client client, bytes data, instant) except -1
     cdef bint _go_on(self, Client client, pieces, instant) except -1
     cdef _fail(self, Client client, error)

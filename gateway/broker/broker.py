@@ -44,6 +44,7 @@ MAXIMUM_COST = 256
 EVALUATIONS_PER_COST = 8
 """Evaluated subscriptions, or checked rights to a topic, that count as one such message."""
 
+_COST_OF_EVALUATIONS = EVALUATIONS_PER_COST * (MAXIMUM_COST + 1)
 _PUBLISH = 3
 
 
@@ -109,24 +110,21 @@ class Broker(State):
         should be served: then call again, without data.
         """
         connection, traffic = client.connection, self.traffic
-        framer = connection.framer
-        self.budget.now = instant.monotonic
+        framer, router = connection.framer, self.router
+        self.budget.now = now = instant.monotonic
         if data:
             traffic.network_received += len(data)
             if len(data) >= SIGN_OF_LIFE:
-                client.last_received = instant.monotonic
+                client.last_received = now
             framer.feed(data)
-        router = self.router
-        evaluations_before = router.evaluations
+        most = router.evaluations + _COST_OF_EVALUATIONS
         try:
             for _ in _AT_ONCE:
                 if client.closing:
                     return False
                 # checked before each packet: one packet may exceed the limit, the next may not
-                cost = (
-                    traffic.cost + (router.evaluations - evaluations_before) // EVALUATIONS_PER_COST
-                )
-                if traffic.bytes_sent > traffic.full_at or cost > MAXIMUM_COST:
+                cost = router.evaluations + EVALUATIONS_PER_COST * traffic.cost
+                if traffic.bytes_sent > traffic.full_at or cost >= most:
                     traffic.end_share()
                     return True
                 if client.pieces is not None:
@@ -137,12 +135,15 @@ class Broker(State):
                 first_byte = framer.next_frame(connection.version)
                 if not first_byte:
                     return False
-                client.last_received = instant.monotonic
+                client.last_received = now
                 session, stream = client.session, STREAMS.get(first_byte)
                 if stream is not None and session is not None:
                     stream(self, client, session, instant)
                 elif handle(self, client, instant):
                     return True
+                if framer.position == len(framer.buffer) and client.pieces is None:  # as mostly
+                    framer.clear()
+                    return False
         except MqttError as error:
             self._fail(client, error)
             return False

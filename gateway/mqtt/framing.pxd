@@ -11,17 +11,18 @@ cdef class Framer:
     cdef bytearray _chunks
     cdef public Py_ssize_t maximum_packet_size
     cdef Py_ssize_t _missing
-    cdef Py_ssize_t _position
     cdef readonly bytes buffer
     cdef readonly int first_byte
     cdef readonly Py_ssize_t body
     cdef readonly Py_ssize_t end
+    cdef readonly Py_ssize_t position
     cdef readonly Py_ssize_t start
 
     cpdef feed(self, bytes data)
-    @cython.locals(buffer=bytes, position=Py_ssize_t, length=Py_ssize_t, body=Py_ssize_t,
-                   end=Py_ssize_t, first_byte=int)
+    @cython.locals(buffer=bytes, position=Py_ssize_t, left=Py_ssize_t, length=Py_ssize_t,
+                   body=Py_ssize_t, end=Py_ssize_t, size=Py_ssize_t, first_byte=int)
     cpdef int next_frame(self, int version=*) except -1
+    cpdef clear(self)
     @cython.locals(buffer=bytes, like=bytes, start=Py_ssize_t, end=Py_ssize_t, following=bytes,
                    size=Py_ssize_t, last="long long", skip=Py_ssize_t, count=Py_ssize_t)
     cpdef bint extend(

@@ -23,35 +23,36 @@ class Framer:
 
     A received chunk is itself the buffer while nothing is pending; of a packet in several chunks
     only the first part is copied. At most `maximum_packet_size` bytes and one chunk are held, if
-    `next_frame` is called until 0 after each `feed`. Its last packet starts at `start` of the
-    `buffer` with its `first_byte`, and has the body `buffer[body:end]`.
+    `next_frame` is called until 0 after each `feed`, or `clear` once `position`, where the next
+    packet starts, is the end. Its last packet starts at `start` of the `buffer` with its
+    `first_byte`, and has the body `buffer[body:end]`.
     """
 
     __slots__ = (
         "_chunks",
         "_missing",
-        "_position",
         "body",
         "buffer",
         "end",
         "first_byte",
         "maximum_packet_size",
+        "position",
         "start",
     )
 
     def __init__(self, maximum_packet_size: int) -> None:
         self.maximum_packet_size = maximum_packet_size
         self.buffer = b""
-        self._position = 0
+        self.position = 0
         self.first_byte = self.start = self.body = self.end = 0
         self._missing = 0  # bytes that must arrive before `next_frame` can find anything new
         self._chunks: bytearray | None = None  # a packet in many chunks, joined once
 
     def feed(self, data: bytes) -> None:
         """Add the bytes of one read."""
-        if self._position == len(self.buffer):
+        if self.position == len(self.buffer):
             self.buffer = data
-            self._position = 0
+            self.position = 0
             self._missing = 0
         elif self._chunks is not None:
             self._chunks += data
@@ -61,7 +62,7 @@ class Framer:
             self.buffer += data
             self._missing = 0
         else:
-            self._chunks = bytearray(self.buffer[self._position :])
+            self._chunks = bytearray(self.buffer[self.position :])
             self._chunks += data
             self._missing -= len(data)
 
@@ -70,7 +71,7 @@ class Framer:
         """Bytes that are held: packets not returned yet, and a part of the next."""
         if self._chunks is not None:
             return len(self._chunks) * 9 // 8  # with its spare capacity
-        return len(self.buffer) if self._position < len(self.buffer) else 0
+        return len(self.buffer) if self.position < len(self.buffer) else 0
 
     @property
     def next_first_byte(self) -> int:
@@ -78,7 +79,7 @@ class Framer:
         chunks = self._chunks
         if chunks is not None:
             return chunks[0]
-        return self.buffer[self._position] if self._position < len(self.buffer) else 0
+        return self.buffer[self.position] if self.position < len(self.buffer) else 0
 
     def next_frame(self, version: int = ANY_VERSION) -> int:
         """Find the next packet and return its first byte, 0 while it is incomplete.
@@ -94,13 +95,13 @@ class Framer:
                 return 0
             self._join(self._chunks)
         buffer = self.buffer
-        position = self._position
-        if position == len(buffer):
-            self.buffer = b""  # up to 256 KiB, which an idle connection should not hold
-            self._position = 0
-            return 0
-        if len(buffer) - position < 2:
-            self._wait(1, version)
+        position = self.position
+        left = len(buffer) - position
+        if left < 2:
+            if left:
+                self._wait(1, version)
+            else:
+                self.clear()
             return 0
         length = buffer[position + 1]
         body = position + 2
@@ -114,23 +115,29 @@ class Framer:
                 self._wait(1, version)
                 return 0
         end = body + length
-        if end - position > self.maximum_packet_size:  # [MQTT-3.2.2-15]
+        size = end - position
+        if size > self.maximum_packet_size:  # [MQTT-3.2.2-15]
             _check(buffer[position], version)
             raise MalformedPacket(
-                f"a packet of {end - position} bytes; at most {self.maximum_packet_size}",
+                f"a packet of {size} bytes; at most {self.maximum_packet_size}",
                 ReasonCode.PACKET_TOO_LARGE,
             )
-        if end > len(buffer):  # a wrong header is reported without waiting for the body
+        if size > left:  # a wrong header is reported without waiting for the body
             check_remaining_length(buffer[position], length, max(version, 0))
-            self._wait(end - len(buffer), version)
+            self._wait(size - left, version)
             return 0
         self.start = position
         self.body = body
-        self._position = self.end = end
+        self.position = self.end = end
         self.first_byte = first_byte = buffer[position]
         if not first_byte:
             _check(first_byte, version)  # raises
         return first_byte
+
+    def clear(self) -> None:
+        """Forget what was returned: up to 256 KiB, which an idle connection should not hold."""
+        self.buffer = b""
+        self.position = 0
 
     def extend(
         self,
@@ -147,7 +154,7 @@ class Framer:
         `most_bytes` include the first. They count as returned. Returns whether their topic names
         differ.
         """
-        buffer, start, end = self.buffer, self.start, self._position
+        buffer, start, end = self.buffer, self.start, self.position
         size = batch.size
         like = buffer[start : start + batch.body + batch.identifier]
         following = properties if buffer[start] & _QOS else b""  # after the packet identifier
@@ -163,7 +170,7 @@ class Framer:
         if count > 1:
             # one slice for all of them: equal sizes need no list of positions
             batch.replace_data(buffer[start:end])
-            self._position = end
+            self.position = end
         if count < most and end < len(buffer) and buffer[end] == buffer[start]:
             return self._extend_uneven(batch, most, most_bytes, properties, same_route)
         return False
@@ -177,7 +184,7 @@ class Framer:
         same_route: SameRoute | None,
     ) -> bool:
         """Add packets of other sizes or with other topic names."""
-        buffer, start, end = self.buffer, self.start, self._position
+        buffer, start, end = self.buffer, self.start, self.position
         first_byte, largest = buffer[start], batch.size
         # between topic name and payload
         between = len(properties) + (2 if first_byte & _QOS else 0)
@@ -211,7 +218,7 @@ class Framer:
             end = stop
         if count > batch.count:
             batch.extend(buffer[start:end], starts, offsets, largest)
-            self._position = end
+            self.position = end
         return differ
 
     def pop_rest(self) -> bytes:
@@ -219,9 +226,9 @@ class Framer:
 
         After `next_frame` has found a packet too large, that packet comes first.
         """
-        rest = self.buffer[self._position :]
+        rest = self.buffer[self.position :]
         self.buffer = b""
-        self._position = self._missing = 0
+        self.position = self._missing = 0
         return rest
 
     def last_bytes(self, size: int) -> bytes:
@@ -230,13 +237,13 @@ class Framer:
 
     def go_on(self, size: int) -> None:
         """Count this many bytes from the start of the last packet as returned."""
-        self._position = self.start + size
+        self.position = self.start + size
 
     def _wait(self, missing: int, version: int) -> None:
         """Hold only the tail, not its chunk, which can be a thousand times larger."""
-        first_byte = self.buffer[self._position]
-        self.buffer = self.buffer[self._position :]
-        self._position = 0
+        first_byte = self.buffer[self.position]
+        self.buffer = self.buffer[self.position :]
+        self.position = 0
         self._missing = missing
         if not version:
             check_first_packet(first_byte, self.buffer)
@@ -245,7 +252,7 @@ class Framer:
     def _join(self, chunks: bytearray) -> None:
         self.buffer = bytes(chunks)
         self._chunks = None
-        self._position = 0
+        self.position = 0
         self._missing = 0
 
 

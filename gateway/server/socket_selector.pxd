@@ -3,6 +3,7 @@ import cython
 from gateway.storage.engine.wake_up cimport WakeUp
 
 cdef double NEVER
+cdef double BEGINS
 
 @cython.final
 cdef class SocketSelector:
@@ -31,6 +32,7 @@ cdef class SocketSelector:
     @cython.locals(seconds=double, now=double, before=double, end=double, polled=list, ready=list,
                    count=Py_ssize_t, waits=int, wake_up=WakeUp, wait=double)
     cpdef list select(self, timeout=*)
+    cdef _count_polls(self, Py_ssize_t count)
     @cython.locals(ready=list, descriptor=int, events=int)
     cdef list _serve(self, list polled)
     @cython.locals(now=double, until=double)

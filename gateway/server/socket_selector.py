@@ -56,6 +56,9 @@ READING = 0.0025
 
 NEVER = math.inf
 
+BEGINS = -1.0
+"""Stands for the end of READING until a cycle's first socket is read."""
+
 
 class Served(Protocol):
     """Called when its socket is ready."""
@@ -111,7 +114,7 @@ class SocketSelector:
         self.full = False  # more sockets are ready than this cycle's polls have returned
         self._polls_left = 0  # of this cycle
         self._watched = 0  # sockets that are served
-        self.reading_until = NEVER  # the second at which READING ends, once a cycle has begun
+        self.reading_until = NEVER  # the second at which READING ends, in a cycle of many sockets
         self.later: Callable[[Callable[[], None]], None] = lambda go_on: go_on()
         self.scheduled = False
         self.serving = False
@@ -166,18 +169,10 @@ class SocketSelector:
                 polled = self._epoll.poll(wait, self._events)
             count = len(polled)
             self.polls += 1
-            if not self._polls_left:
-                self.reading_until = NEVER  # a cycle begins
-            if count < MAXIMUM_EVENTS:
-                self._polls_left = 0
-                self._events = FEW_EVENTS if count < FEW_EVENTS else MAXIMUM_EVENTS
+            if count > 1 or self._events >= MAXIMUM_EVENTS:
+                self._count_polls(count)
             else:
-                # An epoll returns sockets that stay ready after all others. So this many polls
-                # return every ready socket once.
-                self._polls_left = (self._polls_left or 1 + (self._watched - 1) // count) - 1
-                self._events = MAXIMUM_EVENTS
-            # the turn then postpones what is not urgent
-            self.full = self._polls_left > 0
+                self.reading_until = NEVER  # nobody waits for this cycle's only socket
             ready = self._serve(polled)
             if self.begun:
                 self.begun = False
@@ -197,6 +192,21 @@ class SocketSelector:
                 seconds = end - now
                 if seconds <= 0.0:
                     return ready
+
+    def _count_polls(self, count: int) -> None:
+        """Set the size of the next poll, and how many the cycle has after this one of `count`."""
+        if not self._polls_left:
+            self.reading_until = BEGINS
+        if count < MAXIMUM_EVENTS:
+            self._polls_left = 0
+            self._events = FEW_EVENTS if count < FEW_EVENTS else MAXIMUM_EVENTS
+        else:
+            # An epoll returns sockets that stay ready after all others. So this many polls
+            # return every ready socket once.
+            self._polls_left = (self._polls_left or 1 + (self._watched - 1) // count) - 1
+            self._events = MAXIMUM_EVENTS
+        # the turn then postpones what is not urgent
+        self.full = self._polls_left > 0
 
     def _serve(self, polled: list[tuple[int, int]]) -> list[tuple[selectors.SelectorKey, int]]:
         """Serve the sockets of a poll; return what else is ready, for asyncio."""
@@ -218,8 +228,9 @@ class SocketSelector:
     def has_time(self) -> bool:
         """Return whether a socket may be read fully; otherwise all others come first."""
         now, until = monotonic(), self.reading_until
-        if until == NEVER:
+        if until == BEGINS:
             self.reading_until = now + READING
+            return True
         return now < until
 
     def _sooner(self, seconds: float, now: float) -> float:

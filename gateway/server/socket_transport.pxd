@@ -1,6 +1,6 @@
 import cython
 
-from gateway.server.socket_selector cimport SocketSelector
+from gateway.server.socket_selector cimport NEVER, SocketSelector
 
 @cython.final
 cdef class SocketTransport:
@@ -20,7 +20,7 @@ cdef class SocketTransport:
     cdef int _wants
     cdef public Py_ssize_t max_size
 
-    @cython.locals(now=double, until=double)
+    @cython.locals(selector=SocketSelector)
     cpdef ready(self, int events)
     @cython.locals(data=bytes)
     cdef _receive(self, Py_ssize_t size)

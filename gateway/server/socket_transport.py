@@ -2,11 +2,9 @@
 
 import asyncio
 import socket
-from math import inf
-from time import monotonic
 from typing import Any
 
-from gateway.server.socket_selector import READ, READ_SIZE, READING, WRITE, SocketSelector
+from gateway.server.socket_selector import NEVER, READ, READ_SIZE, WRITE, SocketSelector
 
 NOT_READ, NOT_WRITE = ~READ, ~WRITE
 
@@ -91,10 +89,8 @@ class SocketTransport:
             self._send_unsent(self._unsent)
         if not (events & NOT_WRITE and self._events & READ):
             return
-        now, until = monotonic(), self._selector.reading_until
-        if until == inf:  # as `has_time`, without a call for each read
-            self._selector.reading_until = now + READING
-        if now < until:
+        selector = self._selector
+        if selector.reading_until == NEVER or selector.has_time():
             self._receive(self.max_size)
         else:
             self._receive_little()

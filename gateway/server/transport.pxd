@@ -1,6 +1,5 @@
 import cython
 
-from gateway.broker.broker cimport Broker
 from gateway.broker.client cimport Client
 from gateway.mqtt.connection cimport Connection
 from gateway.mqtt.output cimport Buffered, Output
@@ -36,10 +35,12 @@ cdef class ClientTransport:
     cdef Turn _turn
     cdef bytes _unhandled
 
-    @cython.locals(client=Client, turn=Turn, connection=Connection, unknown=bint, unread=bint,
-                   broker=Broker, traffic=Traffic, late=bint, rest=bint,
+    @cython.locals(client=Client, turn=Turn, connection=Connection, unknown=bint,
                    turns="long long")
     cpdef data_received(self, bytes data)
+    @cython.locals(turn=Turn, traffic=Traffic, late=bint, more=bint)
+    cdef _receive_rest(self, Client client, began, long long turns)
+    cdef _wait_for_others(self)
     cdef _end(self)
     @cython.locals(turn=Turn)
     cdef _check_time(self)

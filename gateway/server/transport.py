@@ -149,27 +149,16 @@ class ClientTransport:
         self.active = True
         turn.client = client  # for the report, if this turn is a long one
         unknown = client.session is None
-        # the turn's time is used up, and a CONNECT may take over an expensive session
-        rest = turn.overrun and unknown
-        if rest:
-            self._unhandled = data
         try:
-            broker, instant = turn.broker, turn.now()
-            traffic, began = broker.traffic, instant
-            turns = traffic.turns
-            while not rest and broker.receive(client, data, instant):
-                # the rest of it is in the framer
-                data = b""
-                late = turn.monotonic() >= began.monotonic + HANDLING
-                if late or traffic.turns != turns:  # there is enough output to write
-                    turn.end()
-                    turns = traffic.turns
-                rest = late or traffic.unfinished
-                if not rest:
-                    instant = turn.now()
-            if rest:
-                self._rest = True
-                turn.later(self._go_on)
+            # the turn's time is used up, and a CONNECT may take over an expensive session
+            if unknown and turn.overrun:
+                self._unhandled = data
+                self._wait_for_others()
+            else:
+                turns = turn.broker.traffic.turns
+                instant = turn.now()
+                if turn.broker.receive(client, data, instant):
+                    self._receive_rest(client, instant, turns)
         except Exception:
             # one of the three borders (ARCHITECTURE.md): a fault of ours ends only this connection
             logger.exception(MISTAKE, client.peer)
@@ -180,14 +169,36 @@ class ClientTransport:
                 turn.write_early(self)  # other clients are served while it reads CONNACK
             self._check_time()
         connection, transport = client.connection, self._transport
-        if connection.framer.buffer or client.held or self._unhandled:
+        if client.held or connection.framer.buffer or self._unhandled:
             self._note_held(client)
-        # `unread`: answers must not pile up
-        unread = connection.answers >= connection.maximum_unsent
         self._held = client.pieces is HELD
-        if transport is not None and (self._rest or unread or self._held):
-            self._held_back = True
-            transport.pause_reading()
+        # `unread`: answers must not pile up
+        if self._held or self._rest or connection.answers >= connection.maximum_unsent:
+            if transport is not None:
+                self._held_back = True
+                transport.pause_reading()
+
+    def _receive_rest(self, client: Client, began: Instant, turns: int) -> None:
+        """Have the broker handle what is in the framer, for HANDLING seconds since it `began`.
+
+        `turns` is the number of turns then.
+        """
+        turn, traffic = self._turn, self._turn.broker.traffic
+        more = True
+        while more:
+            late = turn.monotonic() >= began.monotonic + HANDLING
+            if late or traffic.turns != turns:  # there is enough output to write
+                turn.end()
+                turns = traffic.turns
+            if late or traffic.unfinished:
+                self._wait_for_others()
+                return
+            more = turn.broker.receive(client, b"", turn.now())
+
+    def _wait_for_others(self) -> None:
+        """Continue after other clients were served."""
+        self._rest = True
+        self._turn.later(self._go_on)
 
     def _go_on(self) -> None:
         """Handle more of what was received, even if the connection has ended meanwhile."""

@@ -35,8 +35,9 @@ cdef class Turn:
     cdef readonly SocketSelector sockets
     cdef readonly dict touched
     cdef readonly object wall_ms
+    cdef readonly object wall_ns
 
-    @cython.locals(sockets=SocketSelector)
+    @cython.locals(sockets=SocketSelector, now=double)
     cpdef now(self)
     cpdef touch(self, connection)
     @cython.locals(batch="long long")
@@ -44,7 +45,7 @@ cdef class Turn:
     cpdef later(self, go_on)
     cpdef _serve_waiting(self)
     cpdef when_on_disk(self, callback)
-    @cython.locals(traffic=Traffic, sent="long long")
+    @cython.locals(broker=Broker, traffic=Traffic, sent="long long")
     cpdef end(self)
     cdef _note_longest(self, elapsed)
     cpdef schedule(self)

@@ -68,6 +68,8 @@ POSTPONED = 0.0025
 WRITING = 0.0025
 """Seconds of one round of the loop for writing to connections; the rest is written in the next."""
 
+_new = tuple.__new__
+
 LONGEST_NAP = 3600.0
 """Seconds between two checks of the deadlines when nothing is due before."""
 
@@ -114,6 +116,7 @@ class Turn:
         "sockets",
         "touched",
         "wall_ms",
+        "wall_ns",
     )
 
     def __init__(self, broker: Broker, writer: Writer, clock: Clock) -> None:
@@ -125,6 +128,7 @@ class Turn:
         self._clock = clock
         self.monotonic = clock.monotonic
         self.wall_ms = clock.wall_ms
+        self.wall_ns = clock.wall_ns
         self.loop = asyncio.get_running_loop()
         self._instant: Instant | None = None
         self.overrun = False  # the clients of this round have used up its time
@@ -162,12 +166,12 @@ class Turn:
         """Return `instant`, as a method for frequent calls."""
         instant = self._instant
         if instant is None:
-            clock, sockets = self._clock, self.sockets
+            sockets, monotonic, wall_ns = self.sockets, self.monotonic, self.wall_ns
+            now, wall = monotonic(), wall_ns() // 1_000_000
             # the same as Instant(...), without a call of a Python function
-            monotonic, wall = clock.monotonic(), clock.wall_ns() // 1_000_000
-            self._instant = instant = tuple.__new__(Instant, (monotonic, wall))
+            self._instant = instant = _new(Instant, (now, wall))
             ahead = self.broker.expiry.clock_ahead
-            if ahead is not None and abs(wall - 1000 * monotonic - ahead) >= STEP:
+            if ahead is not None and abs(wall - 1000.0 * now - ahead) >= STEP:
                 # before anything gets a time after the step
                 self.broker.expiry.check_clock(instant)
             if sockets is not None and sockets.serving:
@@ -234,21 +238,23 @@ class Turn:
     def end(self) -> None:
         """Write what may be sent and hand over the rows."""
         self.scheduled = True  # what writing touches is written here, not in the next turn
-        if self.broker.connection_lines.waiting:
-            self.broker.connection_lines.write()
+        instant, broker = self._instant, self.broker
+        if broker.connection_lines.waiting:
+            broker.connection_lines.write()
         if self.touched or self._active or self._late:
-            self._flush(self._instant or self.now())
-            traffic = self.broker.traffic
+            self._flush(instant or self.now())
+            instant, traffic = self._instant, broker.traffic
             sent = traffic.bytes_sent
-            if sent >= self.broker.memory.count_at:
-                self.broker.memory.count_again(sent)
+            if sent >= broker.memory.count_at:
+                broker.memory.count_again(sent)
             # as `begin_turn`, without a call for each: undelivered bytes fill no turn
             traffic.full_at = traffic.queue_at = sent + TURN_BYTES
             traffic.turns += 1
         if self._due.wanted:  # rows may also come from messages sent now that there is capacity
             self._writer.hand_over()
-        if self._instant is not None:
-            elapsed = self.monotonic() - self._instant.monotonic
+        if instant is not None:
+            monotonic = self.monotonic
+            elapsed = monotonic() - instant.monotonic
             if elapsed > self.longest.seconds:
                 self._note_longest(elapsed)
         self._instant = self.client = None
@@ -256,7 +262,7 @@ class Turn:
         if self._promises:
             self._run_committed()
         # A timer that is due too early costs one turn; a new one for each turn would cost more.
-        if self._timer is None or self.broker.deadlines.earliest < self._armed_for:
+        if broker.deadlines.earliest < self._armed_for or self._timer is None:
             self._arm()
         if self.sockets is None and self._waking is None:
             self._await_wake_up()
@@ -307,9 +313,9 @@ class Turn:
 
     def _write(self, waiting: dict[Flushable, None], now: Instant, until: float) -> bool:
         """Write to these connections and remove them; return whether there was time for all."""
-        committed, held = self._writer.committed, self._held
+        committed, held, monotonic = self._writer.committed, self._held, self.monotonic
         for connection in list(waiting):  # writing may touch others, or end one of them
-            if self.monotonic() >= until:
+            if monotonic() >= until:
                 return False
             del waiting[connection]
             batch = connection.flush(committed, now)

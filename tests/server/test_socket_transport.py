@@ -6,7 +6,7 @@ from typing import cast
 
 import pytest
 
-from gateway.server import socket_transport
+from gateway.server import socket_selector, socket_transport
 from gateway.server.gateway_loop import GatewayLoop
 from gateway.server.socket_transport import DEFAULT_HIGH, JOINED, SMALL, SocketTransport
 from tests.support.disk.storage import until
@@ -179,7 +179,7 @@ async def test_reading_pauses_and_goes_on(both: Ends) -> None:
 @pytest.fixture
 async def put_off(monkeypatch: pytest.MonkeyPatch) -> list[Callable[[], None]]:
     """Give what goes on later; behind a poll there is time for the first socket alone."""
-    monkeypatch.setattr(socket_transport, "READING", 0.0)
+    monkeypatch.setattr(socket_selector, "READING", 0.0)
     pending: list[Callable[[], None]] = []
     cast("GatewayLoop", asyncio.get_running_loop()).sockets.later = pending.append
     return pending
