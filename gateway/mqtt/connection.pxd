@@ -62,7 +62,7 @@ cdef class Connection:
     cdef bytes _resolve_name(self, bytes name, alias)
     cdef bytes _resolve_alias(self, bytes topic, alias)
     cpdef check_receive_maximum(self)
-    @cython.locals(count=Py_ssize_t, packet_id=Py_ssize_t)
+    @cython.locals(count=Py_ssize_t)
     cpdef answer(
         self, bytes packet, identifiers, long long commit=*, Barrier barrier=*, bint last=*)
     cpdef Output set_output_aside(self)
@@ -72,6 +72,7 @@ cdef class Connection:
         self, data, Py_ssize_t count, long long commit=*, Barrier barrier=*,
         Py_ssize_t acknowledgements=*)
     cpdef touch(self)
+    @cython.locals(barrier=Barrier)
     cpdef data_to_send(self, long long committed, double now=*)
     cpdef discard(self)
     cpdef close(self)

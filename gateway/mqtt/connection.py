@@ -161,12 +161,12 @@ class Connection:
         if name == _NO_TOPIC or alias is not None:
             name = self._resolve_name(name, alias)
         publication = Publication(packets, first_byte & ~_DUP, mqtt5, name, properties)
-        self.next_is_publish = end < len(buffer) and buffer[end] == first_byte
-        # the next packet has its topic at the same offset if both lengths are encoded alike
-        topic = end + head
-        self.next_has_same_topic = (
-            self.next_is_publish and buffer[topic : topic + len(name)] == name
-        )
+        self.next_is_publish = self.next_has_same_topic = False
+        if end < len(buffer) and buffer[end] == first_byte:
+            self.next_is_publish = True
+            # the next packet has its topic at the same offset if both lengths are encoded alike
+            topic = end + head
+            self.next_has_same_topic = buffer[topic : topic + len(name)] == name
         # MQTT 5 requires the shortest remaining length from every sender (section 1.5.5)
         longer = head > 2 and not (end - body) >> 7 * (head - 2)
         if alias is not None or first_byte & _DUP or longer:
@@ -305,7 +305,7 @@ class Connection:
         data: bytes | bytearray
         if count == 1:
             packet_id = identifiers[0]
-            data = packet[:2] + bytes((packet_id >> 8, packet_id & 0xFF)) + packet[4:]
+            data = packet[:2] + packet_id.to_bytes(2, "big") + packet[4:]
         else:
             data = acknowledgements(packet, identifiers)
         self.answers += len(data)
@@ -367,7 +367,9 @@ class Connection:
     def data_to_send(self, committed: int, now: float = inf) -> bytes | bytearray | None:
         """Remove and return what may be sent at second `now`, with batch `committed` on disk."""
         self.touched = False
-        self.barrier = None
+        barrier = self.barrier
+        if barrier is not None and (barrier.outstanding or barrier.on_settled is not None):
+            self.barrier = None  # an unused one is for the next answers
         data = self.output.pop(committed, now)
         if not self.output.size:
             self.answers = 0

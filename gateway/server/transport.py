@@ -273,12 +273,12 @@ class ClientTransport:
         client, transport = self._client, self._transport
         if client is None or transport is None or transport.is_closing() or self._finished:
             return 0
-        connection, monotonic = client.connection, now.monotonic
+        connection, session, monotonic = client.connection, client.session, now.monotonic
         self.active = False
         try:
             # written messages make space for queued ones, until the kernel's buffer is full
             while not self._paused:
-                session, buffered = client.session, connection.output.buffered
+                buffered = connection.output.buffered
                 data = connection.data_to_send(committed, monotonic)
                 if data is not None:
                     size = len(data)
@@ -293,30 +293,28 @@ class ClientTransport:
                             self._turn.flushes.discard(self)
                 elif buffered is not None:
                     self._flush_later(connection.output, monotonic)
-                if (
-                    session is None
-                    or session.connection is not connection
-                    or not (
-                        session.queue.messages  # waits for the capacity that is free now
-                        or (
-                            data is not None
-                            and (session.inflight.resend or session.on_capacity or session.consumes)
-                        )
+                if session is None or session.connection is not connection:
+                    break
+                # waits for the capacity that is free now
+                more = session.queue.messages > 0
+                if not more and data is not None:
+                    more = bool(
+                        session.inflight.resend or session.on_capacity or session.consumes
                     )
-                ):
+                if not more:
                     break
                 session.pump(monotonic)
                 if not connection.touched:  # the window is full, or nothing may be sent yet
                     break
-            session = client.session
+            output = connection.output.size
             if (
                 client.held
-                or connection.output.size >= _NOTED_OUTPUT
+                or output >= _NOTED_OUTPUT
                 or (session is not None and session.inflight.held >= _NOTED)
                 or transport.get_write_buffer_size()
             ):
                 self._note_held(client)
-            if connection.output.size or client.closing or self._held_back:
+            if output or client.closing or self._held_back:
                 batch = self._see_to(client, transport)
                 return batch if batch > committed else 0  # a delivery policy holds it then
         except Exception:  # the same border

@@ -19,7 +19,7 @@ cdef class Inflight:
     cdef readonly object resend
     cdef readonly set withheld
 
-    @cython.locals(spans=dict, packet_id=Py_ssize_t)
+    @cython.locals(spans=dict, packet_id=Py_ssize_t, free=Py_ssize_t)
     cpdef Py_ssize_t capacity(self, Publication publication, Py_ssize_t first, Py_ssize_t most) except -1
     @cython.locals(spans=dict, packet_id=Py_ssize_t, number=Py_ssize_t)
     cdef Py_ssize_t _capacity_for_several(

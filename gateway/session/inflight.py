@@ -74,15 +74,15 @@ class Inflight:
         Only for a session without any `resend`.
         """
         spans = self._spans
-        most = min(most, self.limit - len(spans))
-        if most < 1 or self._bytes >= _MAXIMUM_BYTES:
+        free = self.limit - len(spans)
+        if free < 1 or self._bytes >= _MAXIMUM_BYTES:
             return 0
         packet_id = self._next if self._next <= _MAXIMUM_PACKET_ID else 1
         # free identifiers are nearly always next to each other: acknowledgements come in order
         while packet_id in spans:
             packet_id = packet_id + 1 if packet_id < _MAXIMUM_PACKET_ID else 1
         self._next = packet_id  # `add` uses it without another search
-        return 1 if most == 1 else self._capacity_for_several(publication, first, most)
+        return 1 if most == 1 else self._capacity_for_several(publication, first, min(most, free))
 
     def _capacity_for_several(self, publication: Publication, first: int, most: int) -> int:
         """Return how many fit, by bytes and by free identifiers from `_next` on."""
@@ -128,8 +128,8 @@ class Inflight:
         """
         spans, end = self._spans, len(identifiers)
         packet_id = identifiers[start]
-        span = spans[packet_id]
-        index, expected = start, packet_id
+        span = spans.pop(packet_id)
+        index, expected = start + 1, packet_id + 1
         while index < end:
             key = identifiers[index]
             # the caller handles each span separately, since its row and channel are its own

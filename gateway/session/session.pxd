@@ -39,7 +39,7 @@ cdef class Session:
     cdef public object username
 
     @cython.locals(packet_id=Py_ssize_t, span=Span, count=Py_ssize_t)
-    cpdef Py_ssize_t finish(self, identifiers, Py_ssize_t start, bint only_qos_1=*) except -2
+    cpdef Py_ssize_t finish(self, identifiers, Py_ssize_t start, int qos=*) except -2
     cpdef forget(self, Span span, Py_ssize_t first, Py_ssize_t count)
     cpdef drop(self, Span span, Py_ssize_t number)
     cpdef release(self, Py_ssize_t packet_id, Span span)

@@ -241,17 +241,17 @@ class Session:
         """Return all undelivered messages in memory, in order."""
         return [*self.inflight.spans(), *self.queue]
 
-    def finish(self, identifiers: Sequence[int], start: int, *, only_qos_1: bool = False) -> int:
+    def finish(self, identifiers: Sequence[int], start: int, qos: int = 0) -> int:
         """Forget messages that need no further packet, and return how many there are.
 
         They are the messages of one span with the consecutive identifiers from `start` on. `pump`
-        then sends what is queued. With `only_qos_1`, returns -1 for a QoS 2 message.
+        then sends what is queued. With a `qos`, returns -1 for a message of another.
         """
         packet_id = identifiers[start]
         span = self.inflight.find(packet_id)
         if span is None:
             return 0
-        if only_qos_1 and span.qos != 1:
+        if qos and span.qos != qos:
             return -1
         count = self.inflight.remove(identifiers, start)
         if span.channel is not None:

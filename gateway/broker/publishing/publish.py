@@ -77,7 +77,10 @@ _MAXIMUM_SKIPPED = MAXIMUM_SKIPPED
 _PROPERTY_BYTES = PROPERTY_BYTES
 _FAILURE = int(FAILURE)
 
-_PUBREL = template(PubRel, ReasonCode.SUCCESS, MQTT_3_1_1)  # the same in every protocol version
+_SUCCESS = ReasonCode.SUCCESS  # CPython 3.11 takes 50 ns to find a member of an enumeration
+# the same in every protocol version
+_PUBACK = template(PubAck, _SUCCESS, MQTT_3_1_1)
+_PUBREL = template(PubRel, _SUCCESS, MQTT_3_1_1)
 
 
 def handle_publish(state: State, client: Client, session: Session, instant: Instant) -> None:
@@ -379,14 +382,14 @@ def _answer(
 ) -> None:
     """Answer this many messages, from number `first` on, once `commit` or `barrier` allows it."""
     connection = client.connection
-    if code >= _FAILURE and connection.version != MQTT_5:
+    if code is not _SUCCESS and code >= _FAILURE and connection.version != MQTT_5:
         if code in RETRY:
             # MQTT 3.1.1 has no negative PUBACK: closing makes the client send it again later
             client.end_reason = f"{state.refusals.reason}, and MQTT 3.1.1 has no answer for it"
             client.close()
             return
         # a permanent refusal is acknowledged, or the client would send it for ever
-        code = ReasonCode.SUCCESS
+        code = _SUCCESS
     identifiers: Sequence[int] = (
         publication.packets.identifiers()
         if publication.packet_id is None
@@ -395,6 +398,9 @@ def _answer(
     if count < len(identifiers):
         identifiers = identifiers[first : first + count]
     if publication.qos == 1:  # [MQTT-4.3.2-4]
+        if code is _SUCCESS:
+            connection.answer(_PUBACK, identifiers, commit, barrier, last=True)
+            return
         packet = template(PubAck, code, connection.version)
         if code >= _FAILURE:
             packet = _explained(state, client, PubAck(0, code)) or packet
@@ -498,7 +504,7 @@ def handle_puback(_state: State, client: Client, session: Session, instant: Inst
             _requeue(session, packet.packet_id)
     index, end = 0, len(identifiers)
     while index < end:
-        count = session.finish(identifiers, index, only_qos_1=True)
+        count = session.finish(identifiers, index, 1)
         if count < 0:
             raise ProtocolError(f"PUBACK for the QoS 2 message {identifiers[index]}")
         index += count or 1
