@@ -114,8 +114,7 @@ class Broker(State):
         self.budget.now = now = instant.monotonic
         if data:
             traffic.network_received += len(data)
-            if len(data) >= SIGN_OF_LIFE:
-                client.last_received = now
+            client.last_received = now if len(data) >= SIGN_OF_LIFE else client.last_received
             framer.feed(data)
         most = router.evaluations + _COST_OF_EVALUATIONS
         try:

@@ -35,7 +35,7 @@ cdef class ClientTransport:
     cdef Turn _turn
     cdef bytes _unhandled
 
-    @cython.locals(client=Client, turn=Turn, connection=Connection, unknown=bint,
+    @cython.locals(client=Client, turn=Turn, connection=Connection, unknown=bint, unread=bint,
                    turns="long long")
     cpdef data_received(self, bytes data)
     @cython.locals(turn=Turn, traffic=Traffic, late=bint, more=bint)

@@ -172,11 +172,11 @@ class ClientTransport:
         if client.held or connection.framer.buffer or self._unhandled:
             self._note_held(client)
         self._held = client.pieces is HELD
-        # `unread`: answers must not pile up
-        if self._held or self._rest or connection.answers >= connection.maximum_unsent:
-            if transport is not None:
-                self._held_back = True
-                transport.pause_reading()
+        # answers must not pile up
+        unread = connection.answers >= connection.maximum_unsent
+        if (unread or self._rest or self._held) and transport is not None:
+            self._held_back = True
+            transport.pause_reading()
 
     def _receive_rest(self, client: Client, began: Instant, turns: int) -> None:
         """Have the broker handle what is in the framer, for HANDLING seconds since it `began`.
@@ -293,15 +293,17 @@ class ClientTransport:
                             self._turn.flushes.discard(self)
                 elif buffered is not None:
                     self._flush_later(connection.output, monotonic)
-                if session is None or session.connection is not connection:
-                    break
-                # waits for the capacity that is free now
-                more = session.queue.messages > 0
-                if not more and data is not None:
-                    more = bool(
-                        session.inflight.resend or session.on_capacity or session.consumes
+                if (
+                    session is None
+                    or session.connection is not connection
+                    or not (
+                        session.queue.messages  # waits for the capacity that is free now
+                        or (
+                            data is not None
+                            and (session.inflight.resend or session.on_capacity or session.consumes)
+                        )
                     )
-                if not more:
+                ):
                     break
                 session.pump(monotonic)
                 if not connection.touched:  # the window is full, or nothing may be sent yet
