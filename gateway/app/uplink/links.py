@@ -9,18 +9,22 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from gateway.access.access import AccessPolicy
+from gateway.access.rule import WRITE
 from gateway.app.clock import ClockWatch
 from gateway.app.control import Control
 from gateway.app.identity import ExportMark
 from gateway.app.parts import Core, Run, Storage
 from gateway.app.responder import Responder
-from gateway.app.uplink.down import down_rule, open_down
 from gateway.app.uplink.monitoring import PART, LinkLines, UplinkCounters
 from gateway.app.uplink.outbox import report_ledger
 from gateway.app.uplink.recall import start_recall
+from gateway.broker.own_names import UPLINK_CLIENT
 from gateway.config.configuration import Configuration
 from gateway.config.named_file import secret_path
 from gateway.counters import Counters
+from gateway.mqtt.message import Message
+from gateway.mqtt.reason_codes import ReasonCode
 from gateway.server.gateway_loop import GatewayLoop
 from gateway.server.socket_transport import SocketTransport
 from gateway.settings.uplink import DownSettings, RuleSettings, UplinkSettings
@@ -39,6 +43,7 @@ from gateway.storage.state.uplink_state import (
 )
 from gateway.telemetry.sys_topics import SysTopics
 from gateway.uplink.begin_connection import begin_connection as begin_by_asyncio
+from gateway.uplink.down import Down, DownRule
 from gateway.uplink.landing.folder import landing_directory
 from gateway.uplink.link.budget import Budget, Metering
 from gateway.uplink.retained import RetainedParts, RetainedUp
@@ -398,3 +403,50 @@ class TurnEnd:
         del committed, now
         self._call()
         return 0
+
+
+def open_down(
+    gateway_id: str,
+    core: Core,
+    configured: tuple[DownSettings, ...],
+    seen: DownSeen,
+    counters: Counters,
+) -> Down:
+    """Return a function that publishes an uplink's messages here."""
+
+    def publish(message: Message, forced: bool) -> ReasonCode:
+        broker, instant = core.broker, core.turn.instant
+        message.received_at, message.arrived = instant.wall, instant.monotonic
+        if broker.topic_limits.fault(message.topic):
+            return ReasonCode.TOPIC_NAME_INVALID
+        # the fleet still has messages that do not fit on the disk
+        only_once = forced and broker.store.accepts(len(message.payload))
+        return broker.publish(message, instant, only_once=only_once)
+
+    return Down(
+        gateway_id,
+        [down_rule(core.policies, each) for each in configured],
+        seen,
+        counters,
+        publish=publish,
+        when_on_disk=core.turn.when_on_disk,
+        later=asyncio.get_running_loop().call_later,
+        refusal=lambda: core.broker.refusals.reason,
+    )
+
+
+def down_rule(policies: list[AccessPolicy], config: DownSettings) -> DownRule:
+    """Return a rule that uses the present access rules of all listeners."""
+    rule = DownRule(config.topic, config.local, config.qos)
+    username = config.username
+    if username is None:
+        return rule
+
+    def may_write(topic: str) -> bool:
+        """Check the present rules of every listener: one refusal is enough."""
+        accesses = (
+            policy.access(username, UPLINK_CLIENT, local=False, proven=True) for policy in policies
+        )
+        return all(access.rights(topic) & WRITE for access in accesses)
+
+    return replace(rule, may_write=may_write)

@@ -7,7 +7,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from gateway.mqtt.codec.fields import (
+    read_binary,
+    read_packet_identifier,
+    read_variable_byte_integer,
+)
 from gateway.mqtt.codec.packet_codec import decode, encode
+from gateway.mqtt.codec.publish import QOS_SHIFT
 from gateway.mqtt.errors import MalformedPacket, ProtocolError
 from gateway.mqtt.framing import Framer
 from gateway.mqtt.packets import (
@@ -17,6 +23,7 @@ from gateway.mqtt.packets import (
     Connect,
     Disconnect,
     Packet,
+    PacketType,
     PingReq,
     PubAck,
     Publish,
@@ -49,7 +56,6 @@ from gateway.uplink.fleet.connecting import (
     tls_context,
 )
 from gateway.uplink.fleet.message import FleetMessage
-from gateway.uplink.fleet.oversized import OversizedPublish, is_publish
 from gateway.uplink.fleet.stream import (
     FleetStream,
     is_reachable,
@@ -64,6 +70,12 @@ logger = logging.getLogger(__name__)
 
 
 LAST_PACKET_IDENTIFIER = 65_535
+
+HEAD_BYTES = 1 + 4 + 2 + 65_535 + 2
+"""Bytes of an `OversizedPublish` that are stored: up to its packet identifier, after the longest
+topic name."""
+
+_QOS = 3
 
 
 _PUBACK = 0x40
@@ -83,6 +95,49 @@ OnMessage = Callable[[Publish, Callable[[], None]], None]
 
 OnSkipped = Callable[[str, str], None]
 """Called with the topic of a message, and the limit that it exceeds."""
+
+
+def is_publish(first_byte: int) -> bool:
+    """Return whether a packet with this first byte is a PUBLISH."""
+    return first_byte >> 4 == PacketType.PUBLISH
+
+
+class OversizedPublish:
+    """A PUBLISH that is too large for this side: its head is read, and the rest skipped.
+
+    At least its remaining length was received, in `start`. Only its head is ever in memory.
+    """
+
+    def __init__(self, start: bytes) -> None:
+        length, self._body = read_variable_byte_integer(start, 1, len(start), "remaining length")
+        self.size = self._body + length
+        """Bytes of the packet."""
+        self._head = b""
+        self._remaining = self.size
+
+    @property
+    def over(self) -> bool:
+        """Whether its last byte was received."""
+        return not self._remaining
+
+    def pass_by(self, data: bytes) -> bytes:
+        """Skip its next bytes, from the first one on; return those after it."""
+        own = data[: self._remaining]
+        self._remaining -= len(own)
+        self._head += own[: HEAD_BYTES - len(self._head)]
+        return data[len(own) :]
+
+    def head(self) -> tuple[str, int]:
+        """Return its topic and its packet identifier, 0 at QoS 0.
+
+        Raises MalformedPacket or ProtocolError if it has none.
+        """
+        head, end = self._head, len(self._head)
+        topic, position = read_binary(head, self._body, end, "topic name")
+        packet_id = 0
+        if head[0] >> QOS_SHIFT & _QOS:
+            packet_id, _ = read_packet_identifier(head, position, end)
+        return topic.decode(errors="replace"), packet_id
 
 
 class PacketIdentifiers:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from gateway.mqtt.codec.packet_codec import encode
 from gateway.mqtt.errors import MqttError
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, Publish
-from gateway.uplink.fleet.oversized import HEAD_BYTES, OversizedPublish, is_publish
+from gateway.uplink.fleet.client import HEAD_BYTES, OversizedPublish, is_publish
 
 LONGEST = "a" * 65_535
 

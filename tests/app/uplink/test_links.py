@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from gateway.app.parts import Core
-from gateway.app.uplink.down import open_down
+from gateway.app.uplink.links import open_down
 from gateway.broker.store import StoresNothing
 from gateway.mqtt.packets import Publish
 from gateway.settings.uplink import DownSettings
