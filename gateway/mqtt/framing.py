@@ -100,8 +100,9 @@ class Framer:
         if left < 2:
             if left:
                 self._wait(1, version)
-            else:
-                self.clear()
+            else:  # as `clear`
+                self.buffer = b""
+                self.position = 0
             return 0
         length = buffer[position + 1]
         body = position + 2

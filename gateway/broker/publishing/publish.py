@@ -107,7 +107,8 @@ def handle_publish(state: State, client: Client, session: Session, instant: Inst
         connection.publishes += count
         if connection.version == MQTT_5:
             connection.check_receive_maximum()
-    traffic.cost += len(publication.properties.data) // _PROPERTY_BYTES
+    if publication.properties.data:
+        traffic.cost += len(publication.properties.data) // _PROPERTY_BYTES
     if admission.guarded:
         traffic.cost += COMMAND_COST
     publication.topic = admission.topic
