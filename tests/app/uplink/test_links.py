@@ -22,7 +22,8 @@ from tests.support.disk.storage import Store, open_store, until
 class FullDisk(StoresNothing):
     """What a broker has whose disk takes no more."""
 
-    full = True
+    def accepts(self, size: int) -> bool:
+        return False
 
 
 def _down(harness: Harness, store: Store) -> Down:
