@@ -123,7 +123,7 @@ class Outbox:
         """
         for row in rows:
             row.size = row_size(row)
-        if not self._writer.accepts(sum(row.size for row in rows)):
+        if not self._writer.accepts(sum([row.size for row in rows])):
             self._counters.add("tidegate/storage/rejected")
             return False
         if self.bounds.refuses(rows):
