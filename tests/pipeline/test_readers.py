@@ -58,7 +58,8 @@ def program(name: str, folder: Path) -> str:
 
 
 def names(tables: Path) -> list[str]:
-    return sorted(each.name for each in tables.iterdir() if (each / "_delta_log").is_dir())
+    """Return the tables for readers; what begins with `_` is the pipeline's own."""
+    return sorted(log.parent.name for log in tables.glob("[!_]*/_delta_log"))
 
 
 def files(root: Path) -> list[str]:
