@@ -156,7 +156,8 @@ class Sandbox:
         if self._client is not None:
             self._client.disconnect()
             self._client.loop_stop()
-        self.gateway.kill()
+        if self.gateway.process is not None:
+            self.gateway.stop()
         while self._jobs:
             self._end_job()
 

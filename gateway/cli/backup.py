@@ -232,7 +232,8 @@ def _restore_archive(
     keep_private()
     if DATABASE in names:
         with closing(DataFolder(data)):
-            _write(archive, DATABASE, data / DATABASE, must=True)
+            _require_no_database(data)
+            _write(archive, DATABASE, data / DATABASE)
         name = manifest.get("gateway") or "of no configuration"
         print(f"{data}: gateway {name} as of {manifest['made']}, epoch {manifest['epoch']}")
         print("Its next start has an epoch of its own. Start no second gateway of this name.")
@@ -273,11 +274,21 @@ def _content(archive: "tarfile.TarFile", name: str) -> IO[bytes]:
     return content
 
 
-def _write(archive: "tarfile.TarFile", name: str, place: Path, *, must: bool = False) -> None:
+def _require_no_database(data: Path) -> None:
+    """Raise TidegateError if there is one, or its log, which SQLite would add to the other.
+
+    A reader of a stopped gateway's database leaves an empty log.
+    """
+    database = data / DATABASE
+    logs = [data / f"{DATABASE}{suffix}" for suffix in ("-journal", "-wal")]
+    places = [database, *(log for log in logs if log.exists() and log.stat().st_size)]
+    if found := ", ".join(str(place) for place in places if place.exists()):
+        raise TidegateError(f"{found}: exists already; move it away, or choose another --data")
+
+
+def _write(archive: "tarfile.TarFile", name: str, place: Path) -> None:
     """Write one file completely or not at all; an existing file stays."""
     if place.exists():
-        if must:
-            raise TidegateError(f"{place}: exists already; move it away, or choose another --data")
         print(f"{place}: exists already and is not changed")
         return
     place.parent.mkdir(parents=True, exist_ok=True)

@@ -146,6 +146,18 @@ def test_what_is_there_is_not_replaced(gateway: GatewayProcess, tmp_path: Path) 
     assert sorted(each.name for each in tmp_path.iterdir()) == ["barn.tar", "old"]
 
 
+def test_the_log_of_a_killed_gateway_is_not_added_to_a_backup(
+    gateway: GatewayProcess, tmp_path: Path
+) -> None:
+    archive, old = tmp_path / "barn.tar", gateway.data / "tidegate.db"
+    said("backup", archive, *places(gateway.folder))
+    gateway.kill()
+    old.rename(tmp_path / "old.db")
+    error = refused("restore", archive, *places(gateway.folder))
+    assert f"{old}-wal: exists already" in error
+    assert not old.exists()
+
+
 def with_manifest(**values: object) -> bytes:
     text = json.dumps({"format": 1, "version": "9.1", "schema": 1, "made": "", **values}).encode()
     file = io.BytesIO()
