@@ -1,9 +1,10 @@
 """Where the pipeline reads and writes, and where Spark runs."""
 
 import os
-import re
+import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,8 +19,6 @@ MASTER = "local[*,3]"
 MASTER_VARIABLE = "TIDEGATE_SPARK_MASTER"
 BATCH_BYTES = 256 * 1024 * 1024
 BATCH_FILES = 10_000
-_URL = re.compile("[A-Za-z][A-Za-z0-9+.-]+:/")
-
 
 Watch = Callable[[str, int, int], None]
 """Takes the name of a step, how much of it is done, and the whole."""
@@ -44,7 +43,8 @@ class Settings:
     landing: Place
     tables: Place
     checkpoints: Path
-    """`checkpoints/<name of the tables' folder>` beside that folder."""
+    """The folder of Spark's log and working files: `checkpoints/<name of the tables' folder>`
+    beside that folder, and for tables in a store one in the user's cache."""
     master: str
     batch: BatchSize = field(default_factory=BatchSize)
     spark: Mapping[str, str] = field(default_factory=dict)
@@ -78,25 +78,39 @@ def make_settings(
     spark: Mapping[str, str] | None = None,
     cache: Path | None = None,
 ) -> Settings:
-    """Return settings for these folders; an absent master is the environment's, then local.
+    """Return settings for these places; an absent master is the environment's, then local.
 
-    Raises PipelineError for a folder that is a URL, or a size below 1.
+    Raises PipelineError for a URL of no store, or a size below 1.
     """
-    if _URL.match(str(tables)):
-        raise PipelineError(
-            f"tables folder {tables} is a URL: name a folder of a local or mounted file system"
-        )
     batch = batch or BatchSize()
     for name, size in batch._asdict().items():
         if size < 1:
             raise PipelineError(f"{size} {name} in a batch are less than 1")
-    folder = Path(str(tables)).resolve()
+    place = place_of(tables)
+    if place.folder is not None:
+        place = place_of(place.folder.resolve())
     return Settings(
         landing=place_of(landing),
-        tables=place_of(folder),
-        checkpoints=folder.parent / "checkpoints" / folder.name,
+        tables=place,
+        checkpoints=_checkpoints(place),
         master=master or os.environ.get(MASTER_VARIABLE) or MASTER,
         batch=batch,
         spark=dict(spark or {}),
         cache=cache.absolute() if cache else None,
     )
+
+
+def _checkpoints(tables: Place) -> Path:
+    if tables.folder is not None:
+        return tables.folder.parent / "checkpoints" / tables.folder.name
+    name = f"{tables.base}-{sha256(tables.name.encode()).hexdigest()[:16]}"
+    return (user_cache() or Path(tempfile.gettempdir(), "tidegate-pipeline")) / "stores" / name
+
+
+def user_cache() -> Path | None:
+    """Return the user's folder for caches of this program; None without a home."""
+    try:
+        user = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    except RuntimeError:
+        return None
+    return Path(user, "tidegate-pipeline")

@@ -28,9 +28,9 @@ def run(
 ) -> "Totals":
     """Read the new landing files as `tidegate-pipeline once` does; return the rows of the tables.
 
-    `landing` is a folder or a URL, and the other options are those of `once`. The session keeps its
-    settings and is not stopped. Raises PipelineError if the caller has to change something, and
-    JobError if Spark, a store or a disk gave up; what was committed stays.
+    `landing` and `tables` are folders or URLs, and the other options are those of `once`. The
+    session keeps its settings and is not stopped. Raises PipelineError if the caller has to change
+    something, and JobError if Spark, a store or a disk gave up; what was committed stays.
     """
     from pipeline.operation.lineage import run_reported
     from pipeline.operation.once import make_how
@@ -39,7 +39,7 @@ def run(
     from pipeline.settings import make_settings
 
     own = session_beside(spark)
-    settings = make_settings(place_of(landing), Path(tables), own.sparkContext.master)
+    settings = make_settings(place_of(landing), place_of(tables), own.sparkContext.master)
     how = make_how(
         gold=gold,
         verify=verify,

@@ -42,11 +42,11 @@ def run_ledger(options: argparse.Namespace) -> int:
     check_python()
     from pipeline.ledger.report import complete, lines, read_boards, read_gaps, read_streams
 
-    streams = read_streams(options.tables.resolve(), options.gateway)
-    boards = read_boards(options.tables.resolve(), options.gateway)
+    streams = read_streams(options.tables, options.gateway)
+    boards = read_boards(options.tables, options.gateway)
     if options.gateway is not None and not streams:
         raise PipelineError(f"nothing is known of a gateway {options.gateway!r}")
-    gaps = read_gaps(options.tables.resolve(), options.gateway)
+    gaps = read_gaps(options.tables, options.gateway)
     good = complete(streams, strict=options.strict) and not boards
     if options.json:
         found = {"complete": good, "streams": streams, "gaps": gaps, "boards": boards}

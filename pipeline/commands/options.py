@@ -1,7 +1,6 @@
 """Options that several commands have, and the settings that they give."""
 
 import argparse
-import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +17,7 @@ from pipeline.settings import (
     BatchSize,
     Settings,
     make_settings,
+    user_cache,
 )
 
 if TYPE_CHECKING:
@@ -49,7 +49,11 @@ def _place(text: str) -> Place:
 def add_tables(parser: Any) -> None:
     """Add `--tables`."""
     parser.add_argument(
-        "--tables", type=Path, default=TABLES, metavar="DIR", help="default: %(default)s"
+        "--tables",
+        type=_place,
+        default=place_of(TABLES),
+        metavar="DIR|URL",
+        help=f"default: {TABLES}",
     )
 
 
@@ -63,7 +67,7 @@ def add_spark(parser: Any) -> None:
     parser.add_argument(
         "--java-cache",
         type=_cache,
-        default=_own_cache(),
+        default=user_cache(),
         metavar="DIR",
         help="folder of the 182 MB by which Java starts faster, or none; default: %(default)s",
     )
@@ -72,15 +76,6 @@ def add_spark(parser: Any) -> None:
 def _cache(text: str) -> Path | None:
     """Return the folder that a text names, None for `none`."""
     return None if text == NO_CACHE else Path(text)
-
-
-def _own_cache() -> Path | None:
-    """Return the user's folder for caches of this program; None without a home."""
-    try:
-        user = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    except RuntimeError:
-        return None
-    return Path(user, "tidegate-pipeline")
 
 
 def add_sizes(parser: Any) -> None:
@@ -173,10 +168,17 @@ def settings_of(options: argparse.Namespace) -> Settings:
 def existing(options: argparse.Namespace) -> Settings:
     """Return the settings; raises PipelineError if there are no tables."""
     settings = settings_of(options)
-    folder = settings.tables.folder
-    if folder is not None and not folder.is_dir():
+    if not _is_there(settings.tables):
         raise PipelineError(f"there are no tables in {settings.tables}")
     return settings
+
+
+def _is_there(tables: Place) -> bool:
+    if tables.folder is not None:
+        return tables.folder.is_dir()
+    from pipeline.tables import delta
+
+    return bool(delta.tables_in(tables))
 
 
 def with_landing(options: argparse.Namespace) -> Settings:

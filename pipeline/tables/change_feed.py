@@ -15,4 +15,4 @@ def turn_on(root: Place) -> None:
     for name in delta.tables_in(root):
         table = delta.opened(root / name)
         if table.metadata().configuration.get(PROPERTY) != "true":
-            table.alter.set_table_properties({PROPERTY: "true"})
+            delta.set_property(table, PROPERTY, "true")

@@ -1,14 +1,18 @@
 """One Spark session for all tests of the pipeline, and the way to run the pipeline in it."""
 
 import os
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from pipeline.place import Place, place_of
 from pipeline.records.declared import NOTHING, Declared
 from pipeline.settings import BatchSize, make_settings
+from tests.support import azurite
+from tests.support.object_store import S3Server
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -92,3 +96,43 @@ def run(spark: "SparkSession") -> "Run":
         return run_once(settings, lambda: spark, how)
 
     return run_in
+
+
+@pytest.fixture(scope="session")
+def s3_server() -> Iterator[S3Server]:
+    """Start moto's server once."""
+    server = S3Server()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def s3(s3_server: S3Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[S3Server]:
+    """Return moto's server, which this process finds by its environment."""
+    for name, value in s3_server.environment.items():
+        monkeypatch.setenv(name, value)
+    yield s3_server
+    s3_server.throttle(0)
+
+
+@pytest.fixture
+def s3_place(s3: S3Server) -> Place:
+    """Return an empty place in a bucket of its own."""
+    bucket = f"fleet-{time.time_ns()}"
+    s3.files.create_dir(bucket)
+    return place_of(f"s3://{bucket}/all")
+
+
+@pytest.fixture(scope="session")
+def azurite_url() -> Iterator[str]:
+    """Start Azurite once."""
+    with azurite.running() as url:
+        yield url
+
+
+@pytest.fixture
+def azure_place(azurite_url: str, monkeypatch: pytest.MonkeyPatch) -> Place:
+    """Return an empty place in a container of its own."""
+    for name, value in azurite.environment(azurite_url).items():
+        monkeypatch.setenv(name, value)
+    return azurite.new_place()

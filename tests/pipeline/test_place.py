@@ -2,11 +2,9 @@
 
 import json
 import os
-import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import BinaryIO
@@ -25,70 +23,19 @@ from pipeline.records.record import read_fields
 from tests.support.disk.landing_files import name_for, record, text_of
 from tests.support.object_store import S3Server
 from tests.support.pipeline_tables import sizes
-from tests.support.requirements import AZURITE
 
 AZURE = pytest.param("azure", marks=pytest.mark.azurite)
-ACCOUNT = "devstoreaccount1"
-KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
-"""Azurite's own, which its manual names."""
 REPORT = b'{"epoch":"00a1b2c3d4","start":1,"previous":null,"stream":"main","ranges":[]}'
 
 
-@pytest.fixture(scope="module")
-def running() -> Iterator[S3Server]:
-    server = S3Server()
-    yield server
-    server.stop()
-
-
-@pytest.fixture
-def s3(running: S3Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[S3Server]:
-    for name, value in running.environment.items():
-        monkeypatch.setenv(name, value)
-    yield running
-    running.throttle(0)
-
-
-@pytest.fixture(scope="module")
-def azurite() -> Iterator[str]:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    options = ["--inMemoryPersistence", "--silent", "--skipApiVersionCheck", "--disableTelemetry"]
-    with subprocess.Popen([AZURITE, *options, "--blobPort", str(port)]) as process:
-        yield f"http://127.0.0.1:{port}/{ACCOUNT}"
-        process.terminate()
-
-
 @pytest.fixture(params=["folder", "s3", AZURE])
-def landing(
-    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Place:
+def landing(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
     """Return an empty landing folder of each kind."""
-    bucket = f"fleet-{time.time_ns()}"
     if request.param == "folder":
         (tmp_path / "landing").mkdir()
         return place_of(tmp_path / "landing")
-    if request.param == "s3":
-        request.getfixturevalue("s3").files.create_dir(bucket)
-        return place_of(f"s3://{bucket}/all/landing/")
-    monkeypatch.setenv("AZURE_STORAGE_ENDPOINT", request.getfixturevalue("azurite"))
-    monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_KEY", KEY)
-    found = place_of(f"abfss://{bucket}@{ACCOUNT}.dfs.core.windows.net/landing")
-    until_answered(lambda: found.files.create_dir(bucket))
-    return found
-
-
-def until_answered(act: Callable[[], object]) -> None:
-    """Do what a server that is starting refuses, until it answers."""
-    end = time.monotonic() + 60
-    while True:
-        try:
-            act()
-        except OSError:
-            assert time.monotonic() < end
-            time.sleep(0.1)
-        else:
-            return
+    store: Place = request.getfixturevalue(f"{request.param}_place")
+    return store / "landing"
 
 
 def land(place: Place, *numbers: int) -> None:

@@ -43,7 +43,7 @@ def test_the_master_is_the_option_s_then_the_environment_s(monkeypatch: pytest.M
 
 
 def test_folders_are_no_urls_and_batches_have_a_size() -> None:
-    with pytest.raises(PipelineError, match="tables folder s3:/fleet/tables is a URL"):
+    with pytest.raises(PipelineError, match="s3:/fleet/tables is not s3://"):
         make_settings(tables=Path("s3://fleet/tables"))
     with pytest.raises(PipelineError, match="0 files in a batch are less than 1"):
         make_settings(batch=BatchSize(files=0))
