@@ -2,6 +2,8 @@
 
 import json
 import os
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,6 +14,7 @@ import pytest
 from deltalake import DeltaTable
 from pyarrow.fs import SubTreeFileSystem
 
+import tidegate_pipeline
 from pipeline.errors import BusyError, JobError
 from pipeline.operation import maintain
 from pipeline.operation.once import How, Totals, run_once
@@ -22,6 +25,7 @@ from pipeline.tables.lease import held
 from tests.support.disk.landing_files import EPOCH, TIME, put, put_records, record, text_of
 from tests.support.object_store import S3Server
 from tests.support.pipeline_kills import Killed, kill_at
+from tests.support.waiting import until
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -32,8 +36,10 @@ AZURE = pytest.param("azure", marks=pytest.mark.azurite)
 DAY = 86_400_000
 FRESH = 1000
 """What a clock says that was not set."""
-VARIABLES = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_ENDPOINT_URL")
-VARIABLES += ("AZURE_STORAGE_ENDPOINT", "AZURE_STORAGE_ACCOUNT_KEY")
+VARIABLES = (
+    *("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_ENDPOINT_URL"),
+    *("AZURE_STORAGE_ENDPOINT", "AZURE_STORAGE_ACCOUNT_KEY"),
+)
 SHOWN = ("bronze", "silver", "quarantine", "gaps", "streams", "readings_1d", "gateway_day")
 UNLIKE = ("batch", "made", "last_time")
 """Columns that may differ between two runs over the same files."""
@@ -116,7 +122,7 @@ def test_tables_are_what_a_local_run_makes(
     settings = settings_for(tmp_path, store / "tables")
     for act, expected in zip((land, more), local, strict=True):
         act(tmp_path)
-        run_once(settings, session)
+        tidegate_pipeline.run(session(), tmp_path / "landing", settings.tables.name)
         assert rows_of(settings.tables) == expected
     assert run_once(settings, session, How(verify=True)).files == 0
     before = rows_of(settings.tables)
@@ -127,8 +133,9 @@ def test_tables_are_what_a_local_run_makes(
     silver = settings.tables / "silver"
     files = SubTreeFileSystem(silver.path(), silver.files)
     rows = DeltaTable(silver.url, storage_options=silver.options)
-    silver_rows = rows.to_pyarrow_dataset(filesystem=files)  # noqa: F841 - DuckDB finds it by name
-    [(count,)] = duckdb.sql("SELECT count(*) FROM silver_rows").fetchall()
+    with duckdb.connect() as database:
+        database.register("silver", rows.to_pyarrow_dataset(filesystem=files))
+        [(count,)] = database.execute("SELECT count(*) FROM silver").fetchall()
     assert count == sum(before["silver"].values())
 
 
@@ -154,6 +161,22 @@ def test_kills_at_commits_leave_nothing_behind(
                 run_once(settings, session)
     run_once(settings, session)
     assert rows_of(settings.tables) == local[0]
+
+
+def test_a_driver_that_is_killed_is_replaced_at_once(
+    store: Place, s3: S3Server, local: tuple[Rows, Rows], tmp_path: Path
+) -> None:
+    land(tmp_path)
+    command = [sys.executable, "-m", "pipeline.cli", "once", "--java-cache", "none"]
+    command += ["--landing", str(tmp_path / "landing"), "--tables", str(store / "tables")]
+    log = tmp_path / "said"
+    with log.open("wb") as out, subprocess.Popen(command, stdout=out, stderr=out) as first:
+        until(lambda: bool(s3.objects(f"{store}/tables/silver")), "a file of silver")
+        first.kill()
+    assert log.read_text() == ""
+    done = subprocess.run(command, capture_output=True, check=False, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert rows_of(store / "tables") == local[0]
 
 
 def test_a_store_that_throttles_or_fails_is_told_and_the_next_run_goes_on(
