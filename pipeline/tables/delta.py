@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from deltalake import CommitProperties, DeltaTable, Schema, Transaction
-from deltalake.exceptions import CommitFailedError
+from deltalake.exceptions import CommitFailedError, TableNotFoundError
 from deltalake.transaction import AddAction, RemoveAction
 from pyarrow.fs import SubTreeFileSystem
 
@@ -50,15 +50,26 @@ def opened(table: Where) -> DeltaTable:
     return DeltaTable(where.url, storage_options=where.options)
 
 
-def exists(table: Where) -> bool:
-    """Say whether there is a Delta table; a log without an entry is none.
+def lookup(table: Where) -> DeltaTable | None:
+    """Return the table as of now; None if there is none, or a log without an entry.
 
     A disk that is full leaves one where a table was to be made.
     """
-    where = place_of(table)
-    if where.folder is not None:
-        return any((where.folder / "_delta_log").glob("*.json"))
-    return bool(DeltaTable.is_deltatable(where.url, where.options))
+    folder = place_of(table).folder
+    if folder is not None and not any((folder / "_delta_log").glob("*.json")):
+        return None
+    try:
+        return opened(table)
+    except TableNotFoundError:
+        return None
+
+
+def exists(table: Where) -> bool:
+    """Say whether there is a Delta table."""
+    folder = place_of(table).folder
+    if folder is not None:
+        return any((folder / "_delta_log").glob("*.json"))
+    return lookup(table) is not None
 
 
 def tables_in(root: Where) -> list[str]:
@@ -74,7 +85,8 @@ def tables_in(root: Where) -> list[str]:
 def make(table: Where, schema: Schema, **options: Any) -> DeltaTable:
     """Make a table of deltalake's schema and options."""
     where = place_of(table)
-    noted = properties(opened(where)) if exists(where) else None
+    before = lookup(where) if "mode" in options else None
+    noted = None if before is None else properties(before)
     options |= {"storage_options": where.options, "commit_properties": noted}
     return DeltaTable.create(where.url, schema, **options)
 
@@ -89,10 +101,10 @@ def create(table: Where, columns: Columns) -> int:
     where, schema = place_of(table), Schema.from_arrow(arrow_schema(columns))
     if where.folder is not None and where.folder.is_file():
         raise PipelineError(f"{where} is a file, not a folder")
-    if not exists(where):
+    found = lookup(where)
+    if found is None:
         make(where, schema)
         return 0
-    found = opened(where)
     if found.metadata().partition_columns:
         raise PipelineError(f"{where} is of an earlier version: move {where.parent} away")
     add_columns(found, schema)
@@ -109,7 +121,8 @@ def add_columns(table: DeltaTable, schema: Schema) -> None:
 
 def has_rows(table: Where) -> bool:
     """Say whether the table ever got a batch."""
-    return exists(table) and opened(table).version() > 0
+    found = lookup(table)
+    return found is not None and found.version() > 0
 
 
 def append(

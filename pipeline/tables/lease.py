@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -71,11 +72,10 @@ def held(tables: Where, *, wait: bool = False) -> Iterator[None]:
     Raises BusyError, which names the holder, if another run has it, unless it shall wait for that.
     A process of this machine that died is replaced at once, one of another after TERM.
     """
-    root = place_of(tables)
-    own = _take(root, wait=wait)
-    token = delta.LEASE.set(own.number)
+    lease = _take(place_of(tables), wait=wait)
+    token = delta.LEASE.set(lease.own.number)
     ended = threading.Event()
-    signs = threading.Thread(target=_give_signs, args=(root, own, ended), daemon=True)
+    signs = threading.Thread(target=lease.give_signs, args=(ended,), daemon=True)
     signs.start()
     try:
         yield
@@ -83,13 +83,41 @@ def held(tables: Where, *, wait: bool = False) -> Iterator[None]:
         ended.set()
         signs.join()
         delta.LEASE.reset(token)
-        with suppress(DeltaError, OSError):  # whoever comes next finds that this run has ended
-            _note(root, _log(root), own._replace(sign=time.time(), ended=True))
+        lease.tell(ended=True)
         with _guard:
-            _here.discard(root.name)
+            _here.discard(lease.root.name)
 
 
-def _take(root: Place, *, wait: bool) -> Holder:
+@dataclass
+class _Lease:
+    """A lease of this process, and the log as it was when that was last noted there."""
+
+    root: Place
+    log: DeltaTable
+    own: Holder
+
+    def give_signs(self, ended: threading.Event) -> None:
+        """Tell others again and again that this run is alive, until it has ended."""
+        while not ended.wait(TERM / SIGNS):
+            self.tell()
+
+    def tell(self, *, ended: bool = False) -> None:
+        """Note that this run is alive, or has ended, unless another has taken over.
+
+        It may fail, as on a full disk; the next time may come, or others find that it has ended.
+        """
+        holder = self.own._replace(sign=time.time(), ended=ended)
+        with suppress(DeltaError, OSError):
+            try:
+                _note(self.root, self.log, holder)
+            except CommitFailedError:  # it may be this run's own, of which no answer came
+                self.log = _log(self.root)
+                known = _holder(self.log)
+                if known is not None and known.number == holder.number:
+                    _note(self.root, self.log, holder)
+
+
+def _take(root: Place, *, wait: bool) -> _Lease:
     while True:
         try:
             return _taken(root)
@@ -99,7 +127,7 @@ def _take(root: Place, *, wait: bool) -> Holder:
         time.sleep(WAIT)
 
 
-def _taken(root: Place) -> Holder:
+def _taken(root: Place) -> _Lease:
     """Take the lease for a thread of this process; raises BusyError."""
     with _guard:
         if root.name in _here:
@@ -113,23 +141,23 @@ def _taken(root: Place) -> Holder:
         raise
 
 
-def _won(root: Place) -> Holder:
+def _won(root: Place) -> _Lease:
     """Note in the log that this process has the lease, if it is free; raises BusyError."""
     for _ in range(TRIES):
         log = _log(root)
-        before = _holder(log)
+        before, version = _holder(log), log.version()
         if before is not None and not _is_free(before):
             raise BusyError(_busy(before))
         own = _own(0 if before is None else before.number)
         try:
             _note(root, log, own)
         except CommitFailedError:
-            if _log(root).version() == log.version():
+            if _log(root).version() == version:
                 raise
             continue
         if before is not None and not before.ended:
             _fence(root, own.number)
-        return own
+        return _Lease(root, log, own)
     raise BusyError(f"others began to work on {root} at the same moment")
 
 
@@ -182,10 +210,12 @@ def _link(path: str) -> str:
 
 
 def _log(root: Place) -> DeltaTable:
-    if not delta.exists(root / LOG):
-        with suppress(DeltaError):  # another makes it at the same moment
-            schema = Schema.from_arrow(arrow_schema(_COLUMNS))
-            delta.make(root / LOG, schema, configuration=_CONFIGURATION)
+    found = delta.lookup(root / LOG)
+    if found is not None:
+        return found
+    with suppress(DeltaError):  # another makes it at the same moment
+        schema = Schema.from_arrow(arrow_schema(_COLUMNS))
+        return delta.make(root / LOG, schema, configuration=_CONFIGURATION)
     return delta.opened(root / LOG)
 
 
@@ -209,14 +239,3 @@ def _fence(root: Place, number: int) -> None:
             except CommitFailedError:  # a commit of the other run came before
                 if attempt == TRIES - 1:
                     raise
-
-
-def _give_signs(root: Place, own: Holder, ended: threading.Event) -> None:
-    """Tell others again and again that this run is alive, until it has ended."""
-    while not ended.wait(TERM / SIGNS):
-        with suppress(DeltaError, OSError):  # such as a store that is away; the next may come
-            log = _log(root)
-            found = _holder(log)
-            if found is None or found.number != own.number:
-                return
-            _note(root, log, own._replace(sign=time.time()))

@@ -307,7 +307,7 @@ def test_it_waits_for_commands_that_work_and_two_do_not_copy_at_once(
     working.enter_context(held(settings.tables))
     taken, tries = lease._taken, iter((False, True))
 
-    def ending(root: Place) -> lease.Holder:
+    def ending(root: Place) -> lease._Lease:
         """End the other command's work once it is waited for."""
         if next(tries, False):
             working.close()

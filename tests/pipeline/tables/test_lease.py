@@ -107,7 +107,8 @@ def test_a_killed_process_is_replaced_at_once_and_its_late_commit_fails(tmp_path
 
 
 def of_another_machine(root: Path, sign: float, *, ended: bool = False) -> None:
-    elsewhere = lease._own(0)._replace(host="elsewhere", sign=sign, ended=ended)
+    number = int(time.time() * 1000) + 1
+    elsewhere = lease._own(number)._replace(host="elsewhere", sign=sign, ended=ended)
     lease._note(place_of(root), lease._log(place_of(root)), elsewhere)
 
 
@@ -137,6 +138,12 @@ def test_a_run_gives_signs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         first = holder(tmp_path)
         until(lambda: holder(tmp_path).sign > first.sign, "a sign")
         assert holder(tmp_path).number == first.number
+
+
+def test_who_lost_the_lease_ends_nobody_s(tmp_path: Path) -> None:
+    with held(tmp_path):
+        of_another_machine(tmp_path, time.time())
+    assert (holder(tmp_path).host, holder(tmp_path).ended) == ("elsewhere", False)
 
 
 def test_of_two_that_begin_at_once_one_is_busy(tmp_path: Path) -> None:
