@@ -48,7 +48,7 @@ def test_the_file_says_what_the_command_line_does_not(
 ) -> None:
     file = written(tmp_path, FILE)
     run = options("run", "--config", file, "--tables", "here")
-    assert (run.landing.folder, run.tables) == (Path("/srv/landing"), Path("here"))
+    assert (run.landing.folder, run.tables.folder) == (Path("/srv/landing"), Path.cwd() / "here")
     assert (run.every, run.no_gold, run.batch_files, run.master) == (30.0, True, 500, "local[4]")
     assert run.java_cache is None
     assert run.spark == {
