@@ -62,7 +62,7 @@ def test_the_file_says_what_the_command_line_does_not(
     assert options("once").no_gold is False
     assert str(options("once", "--landing", "s3://fleet/a/").landing) == "s3://fleet/a"
     monkeypatch.delenv("TIDEGATE_PIPELINE_CONFIG")
-    assert options("--config", file, "ledger").tables == Path("/srv/tables")
+    assert options("--config", file, "ledger").tables.folder == Path("/srv/tables")
     assert options("run").spark == {}
 
 
