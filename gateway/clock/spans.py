@@ -1,7 +1,8 @@
 """Spans of time in which the wall clock ran without a step, and later findings about them.
 
 A board without a real-time clock starts with any time. Nothing that was recorded with such a clock
-is changed later: a finding about a span becomes a record of its own (docs/use/fleet.md).
+is changed later: a finding about a span becomes a record of its own
+(docs/understand/fleet-interface.md).
 """
 
 from dataclasses import dataclass, field, replace

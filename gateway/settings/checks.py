@@ -178,7 +178,7 @@ def gateway_id(value: object) -> str:
 
 @check("1 to 16 letters, digits, `_`, `-`", type="string", pattern=f"^{STREAM.pattern}$")
 def stream(value: object) -> str:
-    """Accept the name of a stream (docs/use/fleet.md)."""
+    """Accept the name of a stream (docs/understand/fleet-interface.md)."""
     if not isinstance(value, str) or not STREAM.fullmatch(value):
         raise ValueError("1 to 16 letters, digits, _ and -")
     return value

@@ -229,7 +229,7 @@ class UplinkSettings:
     landing_interval: float | None = key(
         duration(1, 3_600),
         "how long messages [are collected](#landing-files); also the shortest interval of the "
-        "[ledger](fleet.md#ledger)",
+        "[ledger](../understand/fleet-interface.md#ledger)",
         None,
         shown="`0.5`",
     )
@@ -374,7 +374,7 @@ class UplinkSettings:
     )
     batch: str | None = key(
         one_of("zlib"),
-        "send small messages [together](fleet.md#batches), compressed",
+        "send small messages [together](../understand/fleet-interface.md#batches), compressed",
         None,
     )
     plain: bool = key(
@@ -409,7 +409,7 @@ class UplinkSettings:
     )
     recall: bool = key(
         boolean,
-        "the fleet may [request messages of the history](fleet.md#recall)",
+        "the fleet may [request messages of the history](../understand/fleet-interface.md#recall)",
         default=False,
     )
     reports: bool = key(

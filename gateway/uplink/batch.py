@@ -1,4 +1,4 @@
-"""Many small messages in one compressed payload (docs/use/fleet.md, "Batches")."""
+"""Many small messages in one compressed payload (docs/understand/fleet-interface.md, "Batches")."""
 
 import json
 from dataclasses import dataclass

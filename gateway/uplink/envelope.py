@@ -28,8 +28,8 @@ def write_user_properties(row: OutboxRow, identity: bool, resent: bool) -> bytes
     """Return the user properties to send: ours first, then the publisher's unchanged.
 
     Ours are `seq`, `time`, `resent`, `was`, and with identity `clientid` and `username`
-    (docs/use/fleet.md). One without a value is written only if the publisher has one of that name:
-    the first of each name counts, and must be ours.
+    (docs/understand/fleet-interface.md). One without a value is written only if the publisher
+    has one of that name: the first of each name counts, and must be ours.
     """
     named = _sometimes(row.message.user_properties) if row.message.user_properties else _NONE
     seq = f"{row.epoch}.{row.stream}.{row.seq}".encode()

@@ -1,4 +1,7 @@
-"""Asks gateways for missing messages and watches them arrive (docs/use/fleet.md, Recall)."""
+"""Asks gateways for missing messages and watches them arrive.
+
+docs/understand/fleet-interface.md, "Recall", has the messages.
+"""
 
 import json
 import time

@@ -1,4 +1,7 @@
-"""A gateway's batch: the records of the messages in one compressed payload (docs/use/fleet.md)."""
+"""A gateway's batch: the records of the messages in one compressed payload.
+
+docs/understand/fleet-interface.md, "Batches", has its form.
+"""
 
 import zlib
 from base64 import b64encode

@@ -45,7 +45,7 @@ def test_sections_of_a_page(tmp_path: Path) -> None:
         ("esp connect", "troubleshooting", "My ESP cannot connect"),
         ("Alarms", "alarms", ""),
         ("deadband", "where", "Functions that remember"),
-        ("recall", "fleet", "Recall"),  # not the figures recall/requests, recall/refused, …
+        ("recall", "fleet-interface", "Recall"),  # not the figures recall/requests, …
         ("maximum_inflight", "configuration", "broker"),
     ],
 )

@@ -67,7 +67,8 @@ def test_what_the_gateway_packs_the_pipeline_reads(
 
 
 def test_the_example_of_the_page_is_a_line() -> None:
-    text = (Path(__file__).parents[2] / "docs/use/fleet.md").read_text(encoding="utf-8")
+    page = Path(__file__).parents[2] / "docs/understand/fleet-interface.md"
+    text = page.read_text(encoding="utf-8")
     [example] = [line for line in text.splitlines() if line.startswith("{") and '"text"' in line]
     LINE.validate(json.loads(example))
     [record] = read_batch(b"\x01" + zlib.compress(example.encode() + b"\n"), "barn", 1)

@@ -2,7 +2,7 @@
 
 From the commit of its batch on, a number is in the outbox or in a range here, never in both and
 never in neither. Numbers given after the last commit before a crash are in neither: the next start
-reports the last number that was on disk (docs/use/fleet.md).
+reports the last number that was on disk (docs/understand/fleet-interface.md).
 """
 
 import asyncio
@@ -340,8 +340,8 @@ async def note_lost(database: Database, ledger: Ledger, numbers: Iterable[LostNu
     """Note numbers as lost that the ledger does not know; return how many.
 
     Some may have ended before, and been reported: the fleet keeps the first report, and a message
-    that arrived has arrived (docs/use/fleet.md). A range without a known end ends with the last
-    number that was on disk; it is skipped if that is unknown, too.
+    that arrived has arrived (docs/understand/fleet-interface.md). A range without a known end
+    ends with the last number that was on disk; it is skipped if that is unknown, too.
     """
     count = 0
     for each in numbers:

@@ -147,7 +147,7 @@ class DirectoryDestination:
         logger.critical(
             "%s: an open landing file is gone and cannot be written again (%s). Its %d messages are"
             " back in the outbox, and are written when the folder is writable again"
-            " (tidegate docs fleet)",
+            " (tidegate docs disk)",
             self._folder,
             error,
             len(rows),

@@ -189,7 +189,7 @@ def recover(folder: Path) -> None:
         except OSError as error:
             logger.critical(
                 "%s holds messages that were acknowledged and cannot be named (%s): it is tried"
-                " again at the next start of the link (tidegate docs fleet)",
+                " again at the next start of the link (tidegate docs disk)",
                 path,
                 error,
             )

@@ -79,7 +79,7 @@ class LandingFolder:
                 raise LinkError(
                     f"{self._folder} holds {self.bytes} bytes, landing_maximum_bytes is"
                     f" {self._settings.landing_maximum_bytes}, and no file of it can be deleted:"
-                    " let the gateway's user write to it (tidegate docs fleet)"
+                    " let the gateway's user write to it (tidegate docs landing files)"
                 )
             self._count()
 

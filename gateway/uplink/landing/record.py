@@ -15,10 +15,10 @@ _encode = json.JSONEncoder(separators=(",", ":")).encode
 def landing_line(
     row: OutboxRow, settings: UplinkSettings, *, received: int, resent: bool = False
 ) -> bytes:
-    """Return the record of docs/use/fleet.md; `received` is when it lands (ms since 1970).
+    """Return the record of docs/understand/fleet-interface.md.
 
-    It is one line of ASCII, whichever line ends a reader expects. Absent optional fields are
-    omitted; blobs are base64.
+    `received` is when it lands (ms since 1970). It is one line of ASCII, whichever line ends a
+    reader expects. Absent optional fields are omitted; blobs are base64.
     """
     # Decided here, by the gateway's own parser, so that all later readers agree (where-language
     # 6.3).

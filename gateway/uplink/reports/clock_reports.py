@@ -14,7 +14,7 @@ SUFFIX = "clock"
 
 
 def clock_record(finding: Finding) -> dict[str, object]:
-    """Return the record of docs/use/fleet.md; `to` is null while the span lasts."""
+    """Return the record of docs/understand/fleet-interface.md; `to` is null during the span."""
     span = finding.span
     return {
         "epoch": span.epoch,

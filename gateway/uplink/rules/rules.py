@@ -144,7 +144,8 @@ class RuleSet:
     once, with the filters that matched. In each stream that has a rule for one of them the message
     gets the next number, from 1 in each `epoch`. Then the stream's rules are evaluated in order,
     and the first whose `where` is TRUE accepts it, separately for each uplink. A message that no
-    rule accepts uses up a number, too: the ledger explains every gap (docs/use/fleet.md).
+    rule accepts uses up a number, too: the ledger explains every gap
+    (docs/understand/fleet-interface.md).
 
     `states` is what `RuleStates.restore` found of the rules with memory; `numbers` are those of the
     last message. `budget` measures expressions. `commit_within` is for how many seconds an answer

@@ -28,7 +28,8 @@ EPOCH = "00a1b2c3d4"
 
 
 class Gateways:
-    """By docs/use/fleet.md: barn answers 3 numbers at a time, mill refuses, shed is silent."""
+    """By docs/understand/fleet-interface.md: barn answers 3 numbers at a time, mill refuses,
+    shed is silent."""
 
     def __init__(self, port: int) -> None:
         self.asked: list[tuple[str, int, int]] = []
