@@ -2,11 +2,14 @@
 
 import os
 import signal
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.support.compiled import not_compiled, stale
+from tests.support.processes.mosquitto import Mosquitto
 from tests.support.requirements import LeftOut
 from tests.support.side_by_side import SideBySide
 
@@ -44,3 +47,12 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError(f"TIDEGATE_CYTHON=require, but not compiled: {', '.join(plain)}")
     config.pluginmanager.register(LeftOut(config), "left-out")
     config.pluginmanager.register(SideBySide(config), "side-by-side")
+
+
+@pytest.fixture
+def mosquitto(tmp_path: Path) -> Iterator[Mosquitto]:
+    """Give a running Mosquitto that lets anybody in."""
+    broker = Mosquitto(tmp_path)
+    broker.start()
+    yield broker
+    broker.kill()

@@ -9,12 +9,9 @@ from tests.support.raw_client import Clients
 
 
 @pytest.fixture
-def fleet(tmp_path: Path) -> Iterator[Mosquitto]:
+def fleet(mosquitto: Mosquitto) -> Mosquitto:
     """Give a running Mosquitto that stands for the fleet's broker."""
-    broker = Mosquitto(tmp_path)
-    broker.start()
-    yield broker
-    broker.kill()
+    return mosquitto
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """Commands of the fleet through a real Mosquitto: once each across kills, and never in a circle."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -35,14 +34,6 @@ name = "all"
 anonymous = true
 readwrite = ["#", "$SYS/#"]
 """
-
-
-@pytest.fixture
-def fleet(tmp_path: Path) -> Iterator[Mosquitto]:
-    broker = Mosquitto(tmp_path)
-    broker.start()
-    yield broker
-    broker.kill()
 
 
 def test_commands_come_once_across_a_kill_and_do_not_go_up(

@@ -1,6 +1,6 @@
 """The steps of a program: what clients do, and what happens to the broker."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from tests.conformance.support import wire
@@ -94,6 +94,18 @@ class Publish(Connected):
     def go(self, judge: Judge) -> None:
         for chunk in self.chunks(judge.players[self.name].version):
             judge.publishing.publish(self.name, chunk, self.cut)
+
+
+def first_reads(
+    judge: Judge, publishes: Iterable[Publish]
+) -> list[tuple[str, list[tuple[Message, int]]]]:
+    """Return the first read of each client, the last where one has several."""
+    chunks = {}
+    for one in publishes:
+        player = judge.players[one.name]
+        if player.reads:
+            chunks[one.name] = next(one.chunks(player.version))
+    return [*chunks.items()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,13 +203,8 @@ class PowerCut:
     publishes: tuple[Publish, ...]
 
     def run(self, judge: Judge) -> None:
-        chunks = {}
-        for one in self.publishes:
-            player = judge.players[one.name]
-            if player.reads:
-                chunks[one.name] = next(one.chunks(player.version))
         if judge.driver.disk is not None:
-            troubles.power_cut(judge, [*chunks.items()])
+            troubles.power_cut(judge, first_reads(judge, self.publishes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,13 +234,8 @@ class RefuseCommits:
     publishes: tuple[Publish, ...]
 
     def run(self, judge: Judge) -> None:
-        chunks = {}
-        for one in self.publishes:
-            player = judge.players[one.name]
-            if player.reads:
-                chunks[one.name] = next(one.chunks(player.version))
         if judge.driver.disk is not None:
-            troubles.refuse_commits(judge, [*chunks.items()])
+            troubles.refuse_commits(judge, first_reads(judge, self.publishes))
 
 
 LOUD = ("drop", "read")

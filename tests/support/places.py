@@ -19,39 +19,31 @@ from gateway.settings.broker import BrokerSettings
 from gateway.settings.listener import ListenerSettings
 from tests.support.processes.certificates import Authority, Pair
 from tests.support.processes.server import HOST, HeldWriter, Server, serve
-from tests.support.raw_client import RawClient
+from tests.support.raw_client import Clients, RawClient
 
 KINDS = ("tcp", "tcp6", "tls", "websocket", "wss", "unix")
 
 
-class Place:
+class Place(Clients):
     """One listener of its own kind with a broker behind it, and its clients."""
 
     def __init__(self, kind: str, server: Server, ca_file: str) -> None:
+        super().__init__(server.port)
         self.kind = kind
         self.server = server
         self.trust = ssl.create_default_context(cafile=ca_file)
-        self._opened: list[RawClient] = []
 
-    async def open(self, version: int = MQTT_5) -> RawClient:
+    async def open(self, version: int = MQTT_5, *, receive_buffer: int | None = None) -> RawClient:
         """Return a client that has said nothing yet; TLS and WebSocket are behind it."""
+        assert receive_buffer is None, "not at every place"
         client = RawClient(*await self._streams(), version)
         self._opened.append(client)
-        return client
-
-    async def connect(
-        self, client_id: str = "c", version: int = MQTT_5, /, **fields: object
-    ) -> RawClient:
-        """Return a client whose CONNECT, with these fields, was accepted."""
-        client = await self.open(version)
-        await client.connect_as(client_id, **fields)
         return client
 
     async def close(self) -> None:
         """Stop the server and its clients; every connection must have been given back."""
         await self.server.close()
-        for client in self._opened:
-            await client.close()
+        await super().close()
         assert self.server.counters.count("tidegate/connections/open") == 0
 
     async def _streams(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:

@@ -7,7 +7,6 @@ import pytest
 
 from tests.support.ports import free_port
 from tests.support.processes.gateway_process import GatewayProcess
-from tests.support.processes.mosquitto import Mosquitto
 from tui.address import Address
 from tui.app import TidegateApp
 from tui.gateway_client import GatewayClient
@@ -34,15 +33,6 @@ url = "mqtt://127.0.0.1:{nobody}"
 [[uplink.rule]]
 topic = "sensors/#"
 """
-
-
-@pytest.fixture
-def mosquitto(tmp_path: Path) -> Iterator[Mosquitto]:
-    """A running Mosquitto that lets anybody in."""
-    broker = Mosquitto(tmp_path)
-    broker.start()
-    yield broker
-    broker.kill()
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """Of several uplinks the one that all waiting messages are for has an age and bytes."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -29,14 +29,6 @@ url = "mqtt://127.0.0.1:{dead}"
 [[uplink.rule]]
 topic = "#"
 """
-
-
-@pytest.fixture
-def mosquitto(tmp_path: Path) -> Iterator[Mosquitto]:
-    broker = Mosquitto(tmp_path)
-    broker.start()
-    yield broker
-    broker.kill()
 
 
 @pytest.fixture

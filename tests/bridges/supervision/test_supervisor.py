@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncIterator, Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -66,6 +67,12 @@ def lost(_host: Host) -> None:
 async def work(host: Host) -> None:
     host.working()
     host.received()
+    await asyncio.Event().wait()
+
+
+async def keep(hosts: list[Host], host: Host) -> None:
+    hosts.append(host)
+    host.working()
     await asyncio.Event().wait()
 
 
@@ -167,13 +174,7 @@ async def test_a_silence_raises_the_alarm_starts_the_bridge_again_and_ends_with_
     clock = ManualClock()
     gateway = Gateway.make(clock)
     hosts: list[Host] = []
-
-    async def keep(host: Host) -> None:
-        hosts.append(host)
-        host.working()
-        await asyncio.Event().wait()
-
-    script = Script(keep)
+    script = Script(partial(keep, hosts))
     async with supervising(gateway, config(script.kind(), silence=3.0)) as supervisor:
         await until(lambda: bool(hosts))
         for _ in range(6):
@@ -273,13 +274,7 @@ async def test_a_silence_while_the_device_is_lent_ends_nothing(
     clock = ManualClock()
     gateway = Gateway.make(clock)
     hosts: list[Host] = []
-
-    async def keep(host: Host) -> None:
-        hosts.append(host)
-        host.working()
-        await asyncio.Event().wait()
-
-    script = Script(keep)
+    script = Script(partial(keep, hosts))
     async with supervising(gateway, config(script.kind())) as supervisor:
         await until(lambda: bool(hosts))
         for _ in range(6):

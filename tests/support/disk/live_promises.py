@@ -2,12 +2,10 @@
 
 from dataclasses import dataclass, field
 
-from gateway.mqtt.codec.packet_codec import decode
 from gateway.mqtt.framing import Framer
-from gateway.mqtt.packets import MQTT_5, Packet, PubAck, Publish
+from gateway.mqtt.packets import PubAck, Publish
 from tests.support.disk.disk_recorder import Operation
-from tests.support.disk.promises import CONNECT
-from tests.support.frames import next_frame
+from tests.support.disk.promises import CONNECT, packets_in
 
 
 @dataclass(slots=True)
@@ -36,20 +34,12 @@ class FleetPackets:
             if way is not None:
                 self._said(way, call.data)
         elif way is not None and call.name == "recvfrom":
-            for packet in _packets(way.heard, call.data):
+            for packet in packets_in(way.heard, call.data):
                 if isinstance(packet, PubAck):
                     self.acknowledged.append(way.waiting.pop(packet.packet_id))
 
     def _said(self, way: _Way, data: bytes) -> None:
-        for packet in _packets(way.sent, data):
+        for packet in packets_in(way.sent, data):
             if isinstance(packet, Publish):
                 self.sent.append(packet)
                 way.waiting[packet.packet_id or 0] = packet
-
-
-def _packets(framer: Framer, data: bytes) -> list[Packet]:
-    framer.feed(data)
-    found = []
-    while (frame := next_frame(framer)) is not None:
-        found.append(decode(*frame, MQTT_5))
-    return found

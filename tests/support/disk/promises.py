@@ -91,10 +91,10 @@ class Promises:
         ):  # the loop wakes itself up by a socket, too, and the fleet is another's server
             connection = self._connections[call.file]
             if call.name == "recvfrom":
-                for packet in _packets(connection.heard, call.data):
+                for packet in packets_in(connection.heard, call.data):
                     self._heard(connection, packet)
             else:
-                for packet in _packets(connection.said, call.data):
+                for packet in packets_in(connection.said, call.data):
                     self._said(connection, packet)
 
     def _heard(self, connection: _Connection, packet: Packet) -> None:
@@ -157,7 +157,8 @@ class Promises:
                     self.frames.add((boot, sequence))
 
 
-def _packets(framer: Framer, data: bytes) -> list[Packet]:
+def packets_in(framer: Framer, data: bytes) -> list[Packet]:
+    """Return the packets that these bytes complete."""
     framer.feed(data)
     found = []
     while (frame := next_frame(framer)) is not None:

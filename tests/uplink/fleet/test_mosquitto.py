@@ -27,14 +27,6 @@ pytestmark = pytest.mark.mosquitto
 
 
 @pytest.fixture
-async def mosquitto(tmp_path: Path) -> AsyncIterator[Mosquitto]:
-    broker = Mosquitto(tmp_path)
-    broker.start()
-    yield broker
-    broker.kill()
-
-
-@pytest.fixture
 async def collector(mosquitto: Mosquitto) -> AsyncIterator[FleetCollector]:
     subscriber = FleetCollector(mosquitto.port)
     mosquitto.save()
