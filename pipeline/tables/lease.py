@@ -175,10 +175,11 @@ def _is_free(holder: Holder) -> bool:
     if holder.ended:
         return True
     own = _own(0)
-    if (holder.host, holder.machine) != (own.host, own.machine):
-        return time.time() - holder.sign > TERM
-    lives = holder.boot == own.boot and holder.start == _start(holder.pid)
-    return not lives or holder.pid == own.pid  # no thread of this process has it
+    here = (holder.host, holder.machine) == (own.host, own.machine)
+    if here and holder.start and holder.boot == own.boot:  # if this is our pid, no thread has it
+        return holder.start != _start(holder.pid) or holder.pid == own.pid
+    restarted = here and holder.sign < _booted()  # a machine of the same image may live on
+    return restarted or time.time() - holder.sign > TERM
 
 
 def _busy(holder: Holder) -> str:
@@ -193,6 +194,12 @@ def _start(pid: int) -> str:
     """Return when a process started; an empty text if there is none that runs."""
     fields = _read(f"/proc/{pid}/stat").rpartition(")")[2].split()
     return fields[19] if fields and fields[0] not in "ZX" else ""
+
+
+def _booted() -> float:
+    """Return when this machine was started; 0 if it does not say so."""
+    uptime = _read("/proc/uptime").split()
+    return time.time() - float(uptime[0]) if uptime else 0.0
 
 
 def _read(path: str) -> str:

@@ -5,7 +5,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from pipeline.tables import delta, lease
 from pipeline.tables.columns import Columns
 from pipeline.tables.lease import Holder, held
 from pipeline.tables.task_files import write_file
+from tests.support.table import table
 from tests.support.waiting import until
 
 COLUMNS: Columns = (("seq", "bigint"),)
@@ -106,29 +107,43 @@ def test_a_killed_process_is_replaced_at_once_and_its_late_commit_fails(tmp_path
     assert delta.read(silver)["seq"].to_pylist() == [1]
 
 
-def of_another_machine(root: Path, sign: float, *, ended: bool = False) -> None:
-    number = int(time.time() * 1000) + 1
-    elsewhere = lease._own(number)._replace(host="elsewhere", sign=sign, ended=ended)
-    lease._note(place_of(root), lease._log(place_of(root)), elsewhere)
+def by_another(root: Path, **changes: object) -> Holder:
+    """Let the lease be that of a run like this one, but for some changes."""
+    fields = lease._own(int(time.time() * 1000) + 1)._asdict() | changes
+    lease._note(place_of(root), lease._log(place_of(root)), Holder(**fields))
+    return holder(root)
 
 
-TIMES: list[tuple[str, Callable[[], float], bool, bool]] = [
-    ("it gave a sign", time.time, False, False),
-    ("it gave one long ago", lambda: time.time() - lease.TERM - 1, False, True),
-    ("it ended", time.time, True, True),
+ELSEWHERE: dict[str, object] = {"host": "elsewhere"}
+HOLDERS: list[tuple[str, dict[str, object], float, bool]] = [
+    ("another machine gave a sign", ELSEWHERE, 1, False),
+    ("it gave one long ago", ELSEWHERE, lease.TERM + 1, True),
+    ("it ended", ELSEWHERE | {"ended": True}, 1, True),
+    ("this machine was restarted since", {"boot": "earlier"}, time.time(), True),
+    ("a machine of the same image", {"boot": "another"}, 1, False),
+    ("this process, but no thread of it", {}, 1, True),
+    ("a process that is gone", {"pid": 2**22 + 1}, 1, True),
+    ("a process with the number of another", {"pid": os.getppid()}, 1, True),
+    ("a system that tells no start", {"start": ""}, 1, False),
+    ("it tells none, and it is long ago", {"start": ""}, lease.TERM + 1, True),
 ]
 
 
-@pytest.mark.parametrize(("sign", "ended", "free"), [row[1:] for row in TIMES])
-def test_a_run_of_another_machine_has_a_term(
-    tmp_path: Path, sign: Callable[[], float], ended: bool, free: bool
+@table("changes,seconds,free", [row[1:] for row in HOLDERS], ids=[row[0] for row in HOLDERS])
+def test_whose_lease_is_free(
+    tmp_path_factory: pytest.TempPathFactory,
+    changes: dict[str, object],
+    seconds: float,
+    free: bool,
 ) -> None:
-    of_another_machine(tmp_path, sign(), ended=ended)
+    root = tmp_path_factory.mktemp("tables")
+    before = by_another(root, **changes, sign=time.time() - seconds)
     if free:
-        with held(tmp_path):
-            assert holder(tmp_path).host != "elsewhere"
+        with held(root):
+            assert holder(root).number > before.number
     else:
-        with pytest.raises(BusyError, match="of elsewhere, since"), held(tmp_path):
+        told = f"process {before.pid} of {before.host}, since "
+        with pytest.raises(BusyError, match=told), held(root):
             pass
 
 
@@ -142,7 +157,7 @@ def test_a_run_gives_signs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_who_lost_the_lease_ends_nobody_s(tmp_path: Path) -> None:
     with held(tmp_path):
-        of_another_machine(tmp_path, time.time())
+        by_another(tmp_path, **ELSEWHERE)
     assert (holder(tmp_path).host, holder(tmp_path).ended) == ("elsewhere", False)
 
 
