@@ -153,7 +153,7 @@ def drop_warnings(configuration: Configuration) -> list[str]:
         text = f'"{policy}" drops acknowledged messages of clients that are disconnected too long'
         warnings.append(f"broker.queue_when_full: {text}")
     elif policy == "reject":
-        text = f'"{policy}" has publishers refused while one client that is away has a full queue'
+        text = f'"{policy}" refuses publishers while one disconnected client has a full queue'
         warnings.append(f"broker.queue_when_full: {text}")
     if not configuration.uplinks:
         return warnings

@@ -113,7 +113,7 @@ def test_what_gives_up_acknowledged_messages_is_said(tmp_path: Path) -> None:
         ),
         (
             "reject",
-            ['"reject" has publishers refused while one client that is away has a full queue'],
+            ['"reject" refuses publishers while one disconnected client has a full queue'],
         ),
     ],
 )
