@@ -1,6 +1,5 @@
 """One run: bring the tables up to the landing folder and say what is in them."""
 
-import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -38,7 +37,8 @@ JAVA_ENDED = "Spark's Java process ended (out of memory?)"
 
 READS = 3
 """How often a reader begins, while others put new files in the place of those that it reads."""
-_GONE = re.compile("FILE_NOT_EXIST|FileNotFoundException|PATH_NOT_FOUND")
+_GONE = "FileNotFoundError"
+"""What the error of a task says that finds no file."""
 
 T = TypeVar("T")
 
@@ -277,7 +277,7 @@ def read_only(settings: Settings, work: Callable[[], T]) -> T:
             with spark_errors(settings):
                 return work()
         except JobError as error:
-            if _GONE.search(str(error.__cause__)) is None:
+            if _GONE not in str(error.__cause__):
                 raise
         except FileNotFoundError:
             continue

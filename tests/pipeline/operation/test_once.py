@@ -12,7 +12,8 @@ from pipeline.errors import JobError, PipelineError
 from pipeline.place import Place, place_of
 from pipeline.records import reasons
 from pipeline.settings import BatchSize, make_settings
-from pipeline.tables import state
+from pipeline.tables import delta, state
+from pipeline.tables.columns import SILVER
 from tests.support.disk.landing_files import (
     EPOCH,
     GATEWAY,
@@ -331,3 +332,26 @@ def test_settled_folders_are_read_again_when_rows_of_them_are_gone(
     shutil.rmtree(tmp_path / "tables" / "bronze")
     assert run(tmp_path).files == 1
     assert sizes(tmp_path)[:2] == (2, 2)
+
+
+def test_a_reader_begins_again_where_others_joined_and_removed_its_files(
+    tmp_path: Path, run: "Run", spark: "SparkSession"
+) -> None:
+    from pipeline.operation import maintain
+    from pipeline.operation.once import read_only
+    from pipeline.tables.spark_files import read_files
+
+    for seq in (1, 2):
+        put_records(tmp_path / "landing", [record(seq)], first=seq)
+        run(tmp_path)
+    settings = make_settings(tmp_path / "landing", tmp_path / "tables")
+    silver, tries = settings.tables / "silver", iter((True, False))
+
+    def count() -> int:
+        rows = read_files(spark, silver, delta.files(silver), SILVER)
+        if next(tries):
+            maintain.compact(settings)
+            maintain.vacuum(settings, 0)
+        return rows.count()
+
+    assert read_only(settings, count) == 2
