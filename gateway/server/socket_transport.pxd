@@ -1,6 +1,6 @@
 import cython
 
-from gateway.server.socket_selector cimport NEVER, SocketSelector
+from gateway.server.socket_selector cimport SocketSelector
 
 @cython.final
 cdef class SocketTransport:

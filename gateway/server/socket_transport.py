@@ -2,9 +2,10 @@
 
 import asyncio
 import socket
+from math import inf
 from typing import Any
 
-from gateway.server.socket_selector import NEVER, READ, READ_SIZE, WRITE, SocketSelector
+from gateway.server.socket_selector import READ, READ_SIZE, WRITE, SocketSelector
 
 NOT_READ, NOT_WRITE = ~READ, ~WRITE
 
@@ -90,7 +91,7 @@ class SocketTransport:
         if not (events & NOT_WRITE and self._events & READ):
             return
         selector = self._selector
-        if selector.reading_until == NEVER or selector.has_time():
+        if selector.reading_until == inf or selector.has_time():
             self._receive(self.max_size)
         else:
             self._receive_little()
