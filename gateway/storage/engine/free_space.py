@@ -61,6 +61,7 @@ class Reserve:
     def hold(self) -> bool:
         """Reserve the space if twice as much is free; return whether it is reserved."""
         if self.held_bytes:
+            self.shrink()  # a run that was killed may have grown it
             return True
         size = self.measure()[1]
         return free_bytes(self._folder) >= 2 * size and self._allocate(size)

@@ -28,8 +28,10 @@ def test_it_grows_for_a_long_log_only_while_it_is_held(tmp_path: Path) -> None:
     held = [reserve.grow(more) and reserve.held_bytes]
     reserve.hold()
     held += [reserve.grow(wanted) and reserve.held_bytes for wanted in (1, more)]
-    reserve.shrink()
-    assert [*held, reserve.held_bytes] == [0, RESERVE_BYTES, more, RESERVE_BYTES]
+    for end in (reserve.shrink, Reserve(tmp_path).hold):
+        end()
+        held += [reserve.held_bytes, reserve.grow(more) and reserve.held_bytes]
+    assert held == [0, RESERVE_BYTES, more, RESERVE_BYTES, more, RESERVE_BYTES, more]
 
 
 @pytest.mark.parametrize(("free", "held"), [(2.0, True), (1.99, False), (0.5, False)])
