@@ -80,8 +80,8 @@ def _read_again(settings: Settings) -> bool:
 
     To find such rows costs another sort of all messages.
     """
-    files = state.load(settings.checkpoints).files["name"]
-    return not len(files) or len(files) > len(pc.unique(files))
+    committed = state.load(settings.tables)
+    return committed.reread or not committed.count
 
 
 def day_sums(rows: DataFrame, asked: Asked) -> DataFrame:

@@ -19,10 +19,17 @@ from pipeline.landing.listing import kind
 from pipeline.place import Place
 from pipeline.records.declarations import FleetMapping
 from pipeline.settings import Settings
-from pipeline.tables import delta, islands, on_disk
-from pipeline.tables.columns import KEY, QUARANTINE, SILVER, arrow_schema, first_parts
+from pipeline.tables import delta, islands, on_disk, silver_numbers
+from pipeline.tables.columns import (
+    KEY,
+    QUARANTINE,
+    QUARANTINED,
+    SILVER,
+    arrow_schema,
+    first_parts,
+)
 from pipeline.tables.quarantined import COLUMNS, counted, quarantined
-from pipeline.tables.state import Commit, State, write_commit
+from pipeline.tables.state import Commit, State, note_files, write_commit
 from pipeline.tables.task_files import Written, discard, of, write_file
 
 OpenSession = Callable[[], SparkSession]
@@ -50,7 +57,9 @@ def run_batch(
     `mappings`.
     """
     root = settings.tables
+    note_files(root, batch.number, batch.files)
     reports = store_reports(settings, batch)
+    before = silver_numbers.of_epochs(root, reports.epochs)
     names = [name for name in batch.files if kind(name) == "records"]
     written: list[Written] = []
     if names:
@@ -64,23 +73,24 @@ def run_batch(
     bad = list(quarantined(wrong, batch.files))
     added = _keys(root, of(written, "silver"))
     counts["silver"] = added.num_rows
-    dates = set(pc.unique(added["event_date"].cast(pa.string())).to_pylist())
+    dates = set(pc.unique(added["event_date"].cast(pa.string())).to_pylist()) - {None}
     dates.update(str(each.day) for each in bad if each.day is not None)
+    arrived = islands.islands_of(added)
     for table in on_disk.COUNTED:
         if found := of(written, table):
             delta.commit(root / table, found, batch=batch.number)
+    delta.append(root / "quarantined", QUARANTINED, counted(bad, batch.number), batch.number)
+    silver_numbers.add(root, arrived, batch.number)
     commit = Commit(
         batch.number,
-        batch.files,
+        len(batch.files),
         counts,
-        dict(Counter(each.reason for each in bad)),
-        tuple(islands.each(islands.islands_of(added))),
-        tuple(sorted(date or "" for date in dates)),
-        reports.streams,
-        reports.epochs,
-        counted(bad),
+        Counter(each.reason for each in bad),
+        tuple(sorted(dates)),
+        tuple(sorted({*reports.streams, *islands.streams_of(arrived)})),
+        tuple(sorted(islands.epochs_of(before))),
     )
-    write_commit(settings.checkpoints, commit)
+    write_commit(root, commit)
     return commit
 
 
@@ -100,14 +110,14 @@ def _write_records(
         return raw
     times = pa.nulls(arrived.num_rows, pa.int64())
     found = islands.islands_of(arrived.append_column("event_ms", times))
-    again = islands.overlapping(state.islands, found)
+    known = silver_numbers.of_epochs(root, islands.epochs_of(found))
+    again = islands.overlapping(known, found)
     losing = LEFT_OUT.empty_table()
     if again.num_rows or islands.numbers(found) < arrived.num_rows:
         losing = left_out(arrived, _earlier(root, again) if again.num_rows else ())
     seen: list[islands.Island] = []
     if again.num_rows and state.trimmed:  # silver may have deleted some
-        known = islands.of_epochs(state.islands, pc.unique(again["epoch"]))
-        seen = list(islands.each(known))
+        seen = list(islands.each(islands.of_epochs(known, pc.unique(again["epoch"]))))
     judged = Judged(losing, seen, corrections_for(root, found), int(time.time() * 1000))
     made = write_silver(spark, root, decoded, judged)
     discard(root, decoded)

@@ -12,7 +12,7 @@ from pipeline.clock.known import corrections_for
 from pipeline.clock.spans import Correction, Epoch
 from pipeline.clock.timing import timed
 from pipeline.place import Place
-from pipeline.tables import delta, islands, on_disk
+from pipeline.tables import delta, on_disk, silver_numbers
 from pipeline.tables.columns import SILVER, arrow_schema
 from pipeline.tables.task_files import GROUP_ROWS, TaskFiles, write_in_tasks
 
@@ -24,17 +24,16 @@ AT_ONCE = 5 * GROUP_ROWS
 def correct(
     open_session: Callable[[], SparkSession],
     root: Place,
-    known: pa.Table,
     epochs: set[Epoch],
     note: Callable[[set[str]], None],
 ) -> None:
     """Give silver's rows of these epochs the time that now holds.
 
-    `known` are silver's islands. Files that hold such rows are replaced in one step; `note` gets
-    the dates of such rows, old and new, before that.
+    Files that hold such rows are replaced in one step; `note` gets the dates of such rows, old and
+    new, before that.
     """
     silver = root / "silver"
-    touched = _of(known, epochs)
+    touched = silver_numbers.of_epochs(root, epochs)
     may_hold = [each for each in delta.files(silver) if delta.may_hold(each, touched)]
     before = {each["path"]: _dates(delta.parts(silver, each, _DATED), epochs) for each in may_hold}
     near = [each for each in may_hold if before[each["path"]]]
@@ -78,17 +77,7 @@ def retimed(
 
     They are in the order of their dates.
     """
-    asked = _are_of(rows, epochs)
+    asked = silver_numbers.are_of(rows, epochs)
     changed = timed(rows.filter(asked), known, read_ms).select(rows.schema.names)
     both = pa.concat_tables([rows.filter(pc.invert(asked)), changed.cast(rows.schema)])
     return both.take(pc.sort_indices(both["event_date"]))
-
-
-def _are_of(rows: pa.Table, epochs: set[Epoch]) -> pa.ChunkedArray:
-    named = pc.binary_join_element_wise(rows["gateway_id"], rows["epoch"], "/")
-    return pc.is_in(named, value_set=pa.array(["/".join(each) for each in epochs]))
-
-
-def _of(known: pa.Table, epochs: set[Epoch]) -> pa.Table:
-    near = islands.of_epochs(known, pa.array(sorted({epoch for _, epoch in epochs})))
-    return near.filter(_are_of(near, epochs))

@@ -3,11 +3,11 @@
 import json
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from pipeline.clock.record import ClockRecord, numbers_of
 from pipeline.clock.spans import Correction, Epoch, corrections
-from pipeline.tables import delta
+from pipeline.tables import delta, silver_numbers
+from pipeline.tables.columns import CLOCKS, names
 from pipeline.tables.delta import Where
 
 
@@ -16,7 +16,7 @@ def corrections_for(root: Where, found: pa.Table) -> list[Correction]:
     streams: dict[Epoch, set[str]] = {}
     for row in found.select(["gateway_id", "epoch", "stream"]).to_pylist():
         streams.setdefault((row["gateway_id"], row["epoch"]), set()).add(row["stream"])
-    records = read_records(root, pc.unique(found["epoch"]))
+    records = read_records(root, set(streams))
     return [
         each
         for epoch, named in sorted(streams.items())
@@ -24,9 +24,11 @@ def corrections_for(root: Where, found: pa.Table) -> list[Correction]:
     ]
 
 
-def read_records(root: Where, epochs: pa.Array) -> dict[Epoch, list[ClockRecord]]:
+def read_records(root: Where, epochs: set[Epoch]) -> dict[Epoch, list[ClockRecord]]:
     """Return the records of these epochs, in the order in which they came."""
-    rows = delta.read(root / "clocks", filters=pc.field("epoch").isin(epochs))
+    gateways = {gateway for gateway, _ in epochs}
+    rows = delta.read_parts(root / "clocks", names(CLOCKS), "gateway_id", gateways)
+    rows = rows.filter(silver_numbers.are_of(rows, epochs))
     order = [("batch", "ascending"), ("landing_file", "ascending"), ("line", "ascending")]
     found: dict[Epoch, list[ClockRecord]] = {}
     for row in rows.sort_by(order).to_pylist():

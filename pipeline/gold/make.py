@@ -30,7 +30,6 @@ from pipeline.settings import Watch, unwatched
 from pipeline.tables import delta, on_disk
 from pipeline.tables.columns import SILVER, Columns
 from pipeline.tables.spark_files import read_files, write_rows
-from pipeline.tables.state import State
 from pipeline.tables.task_files import discard, of
 
 TABLES: dict[str, Columns] = {
@@ -64,16 +63,19 @@ def create(root: Place) -> None:
     delta.create(root / freshness.TABLE, FRESHNESS)
 
 
-def all_dates(root: Place, known: State) -> set[str]:
+def all_dates(root: Place) -> set[str]:
     """Return the dates of silver and the quarantine."""
-    bad = set(pc.unique(known.quarantined["day"]).to_pylist())
-    return {day for day in bad.union(map(str, _dates(root))) if day is not None}
+    return {str(day) for day in _dates(root) | _days(root / "quarantined", DATE)}
 
 
 def _dates(root: Place) -> set[date]:
+    return _days(root / "silver", "event_date")
+
+
+def _days(table: Place, name: str) -> set[date]:
     found: set[date | None] = set()
-    for part in delta.scan(root / "silver", ["event_date"]):
-        found.update(pc.unique(part["event_date"]).to_pylist())
+    for part in delta.scan(table, [name]):
+        found.update(pc.unique(part[name]).to_pylist())
     return {day for day in found if day is not None}
 
 
@@ -81,7 +83,6 @@ def make(
     open_session: Callable[[], SparkSession],
     root: Place,
     dates: Iterable[str],
-    known: State,
     made: datetime | None = None,
     now: datetime | None = None,
     assets: pa.Table | None = None,
@@ -91,7 +92,7 @@ def make(
     watch: Watch = unwatched,
     note: Callable[[set[str]], None] = lambda _dates: None,
 ) -> datetime | None:
-    """Make the rows of these dates anew, each table in one step; `known` is what was committed.
+    """Make the rows of these dates anew, each table in one step.
 
     What holds from a date into others is made there, too, up to `now`. `made` is when that was
     last done; returns when it was done now. With `assets` days by local time are made, too, and
@@ -112,7 +113,7 @@ def make(
     wanted = sorted(touched | (later.intersection(_dates(root)) if later else later))
     _make_unexpected(silver, wanted)
     before = carried.heard_from(delta.read_all(root / freshness.TABLE))
-    _make_days(silver, wanted, _quarantined(wanted, known))
+    _make_days(silver, wanted, _quarantined(root, wanted))
     fresh = freshness.updated(root, wanted, reports)
     heard = carried.heard_from(fresh)
     last = carried.horizon(heard, now)
@@ -312,15 +313,12 @@ def _silver(spark: SparkSession, root: Place, dates: list[date]) -> DataFrame:
     return read_files(spark, root / "silver", near, SILVER, ("event_date", dates))
 
 
-def _quarantined(dates: list[date], known: State) -> Quarantined:
+def _quarantined(root: Place, dates: list[date]) -> Quarantined:
     """Return what the quarantine holds of these dates by gateway, counted by reason."""
     found: dict[tuple[str, date], Counter[str]] = {}
-    table = known.quarantined
-    wanted = pa.array([str(day) for day in dates], pa.string())
-    near = table.filter(
-        pc.and_(pc.is_in(table["day"], value_set=wanted), pc.is_valid(table["gateway_id"]))
-    )
-    for row in near.to_pylist():
-        key = row["gateway_id"], date.fromisoformat(row["day"])
-        found.setdefault(key, Counter())[row["reason"]] += row["count"]
+    columns = ("gateway_id", "date", "reason", "count")
+    for part in delta.near(root / "quarantined", columns, DATE, dates):
+        for row in part.filter(pc.is_valid(part["gateway_id"])).to_pylist():
+            key = row["gateway_id"], row["date"]
+            found.setdefault(key, Counter())[row["reason"]] += row["count"]
     return found

@@ -4,7 +4,7 @@ A card image that runs twice gives two starts of one number, each with an epoch 
 a board that is restored from a backup, but then one epoch has ended before the other begins.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import combinations, pairwise
 from typing import NamedTuple
@@ -13,10 +13,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline.ledger.files import reporter_of
+from pipeline.ledger.make import AT_ONCE, sources
 from pipeline.policy import SWITCHES, TIME_MAX, TIME_MIN, TOLERANCE_MS
-from pipeline.tables import delta, islands
+from pipeline.tables import delta, silver_numbers
 from pipeline.tables.columns import BOARDS, arrow_schema
 from pipeline.tables.delta import Where
+from pipeline.tables.silver_numbers import portions
 
 FORK = "fork"
 """Two epochs are the same start of the gateway, or follow the same epoch, by their ledgers."""
@@ -44,10 +46,10 @@ class Boards(NamedTuple):
     last_ms: int
 
 
-def make(root: Where, known: pa.Table, gateways: set[str] | None) -> None:
+def make(root: Where, gateways: set[str] | None) -> None:
     """Make the table `boards` anew for these gateways, for all if None."""
     table = root / "boards"
-    found = list(boards(root, known, gateways))
+    found = list(boards(root, gateways))
     old = delta.read_all(table)
     if not found and not old.num_rows:
         return
@@ -63,10 +65,15 @@ def make(root: Where, known: pa.Table, gateways: set[str] | None) -> None:
     delta.overwrite(table, pa.Table.from_pylist(stay + rows, arrow_schema(BOARDS)))
 
 
-def boards(root: Where, known: pa.Table, gateways: set[str] | None) -> Iterator[Boards]:
-    """Yield the pairs of epochs that ran at one time; `known` are silver's islands."""
+def boards(root: Where, gateways: set[str] | None) -> Iterator[Boards]:
+    """Yield the pairs of epochs that ran at one time, of these gateways, of all if None."""
+    for portion in portions(sources(root), gateways, AT_ONCE):
+        yield from _boards(root, portion)
+
+
+def _boards(root: Where, gateways: Sequence[str]) -> Iterator[Boards]:
     forks = _forks(root, gateways)
-    for gateway, spans in sorted(_spans(known, gateways).items()):
+    for gateway, spans in sorted(_spans(silver_numbers.of_gateways(root, gateways)).items()):
         for one, two in map(sorted, _overlapping(spans)):
             pair = (one, two)
             reason = FORK if frozenset(pair) in forks.get(gateway, ()) else INTERLEAVED
@@ -104,18 +111,21 @@ def _alternating(rows: pa.Table, *columns: str) -> Span | None:
     return span if all(_switches(order) >= SWITCHES for order in orders) else None
 
 
-def _spans(known: pa.Table, gateways: set[str] | None) -> dict[str, Spans]:
-    if gateways is not None:
-        known = known.filter(
-            pc.is_in(known["gateway_id"], value_set=pa.array(sorted(gateways), pa.string()))
-        )
+def _spans(parts: Iterable[pa.Table]) -> dict[str, Spans]:
+    """Return the spans of islands' epochs by gateway."""
     found: dict[str, Spans] = {}
-    for island in islands.each(known):
-        if island.first_time is None or island.last_time is None:
-            continue
-        spans = found.setdefault(island.gateway_id, {})
-        low, high = spans.get(island.epoch, (island.first_time, island.last_time))
-        spans[island.epoch] = min(low, island.first_time), max(high, island.last_time)
+    for part in parts:
+        timed = part.filter(
+            pc.and_(pc.is_valid(part["first_time"]), pc.is_valid(part["last_time"]))
+        )
+        ends = timed.group_by(["gateway_id", "epoch"]).aggregate(
+            [("first_time", "min"), ("last_time", "max")]
+        )
+        for row in ends.to_pylist():
+            spans = found.setdefault(row["gateway_id"], {})
+            low, high = row["first_time_min"], row["last_time_max"]
+            known = spans.get(row["epoch"], (low, high))
+            spans[row["epoch"]] = min(low, known[0]), max(high, known[1])
     return found
 
 
@@ -131,16 +141,10 @@ def _overlapping(spans: Spans) -> Iterator[tuple[str, str]]:
             running.append(epoch)
 
 
-def _forks(root: Where, gateways: set[str] | None) -> dict[str, set[frozenset[str]]]:
+def _forks(root: Where, gateways: Sequence[str]) -> dict[str, set[frozenset[str]]]:
     """Return the pairs of epochs that are one start, or follow one epoch, by gateway."""
-    rows = delta.read(
-        root / "ledger",
-        ["gateway_id", "epoch", "start", "outcome", "last", "reporter", "landing_file"],
-    )
-    if gateways is not None:
-        rows = rows.filter(
-            pc.is_in(rows["gateway_id"], value_set=pa.array(sorted(gateways), pa.string()))
-        )
+    columns = ["gateway_id", "epoch", "start", "outcome", "last", "reporter", "landing_file"]
+    rows = delta.read_parts(root / "ledger", columns, "gateway_id", gateways)
     branches: dict[tuple[str, int | str], set[str]] = {}
     for row in rows.to_pylist():
         if row["start"] is not None:

@@ -1,6 +1,6 @@
 """The tables `streams` and `gaps`: what arrived beside what the ledger says."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date, timedelta
 from operator import itemgetter
 
@@ -11,45 +11,86 @@ from pipeline.ledger.accounts import Key, accounts_of
 from pipeline.ledger.completeness import OUTCOMES, Stream, compare
 from pipeline.ledger.entry import Entry, Range
 from pipeline.ledger.files import LedgerLine, order_of, reporter_of
-from pipeline.tables import delta, islands
-from pipeline.tables.columns import GAPS, STREAMS, Columns, arrow_schema
+from pipeline.tables import delta, islands, silver_numbers
+from pipeline.tables.columns import GAPS, LEDGER, STREAMS, Columns, arrow_schema, names
 from pipeline.tables.delta import Where
 from pipeline.tables.islands import Island
+from pipeline.tables.silver_numbers import portions
 
 _KEYS = ("gateway", "epoch", "stream")
 _TIMES = ("after", "before")
 AT_ONCE = 500_000
 """Islands and ranges of ledgers that are compared at one time, a kilobyte each."""
 
-Starts = dict[tuple[str, str], int]
+Epoch = tuple[str, str]
+"""Gateway and epoch."""
+Starts = dict[Epoch, int]
 """The number of each start, by gateway and epoch."""
 
 
 def make(
     root: Where,
-    known: pa.Table,
     touched: set[Key] | None,
     note: Callable[[set[str]], None] = lambda _dates: None,
 ) -> None:
-    """Make the rows of these streams' epochs anew, of all if None; `known` are silver's islands.
+    """Make the rows of these streams' epochs anew, of all if None, some gateways at a time.
 
     `note` gets the dates of gaps that are other ones now, before the tables change.
     """
-    starts, newest = _starts(root), _newest(known)
-    gaps, streams = [_rows([], GAPS)], [_rows([], STREAMS)]
-    for epochs in _portions(root, known, touched):
-        compared = _compared(root, known, epochs, starts)
-        found = (_times(gap._asdict()) for stream in compared for gap in stream.gaps)
-        gaps.append(_rows(found, GAPS))
-        streams.append(_rows((_row(stream, newest) for stream in compared), STREAMS))
-    changed = None if touched is None else {key[1] for key in touched}
-    if changed is not None:
-        note(_dates_changed(root, pa.concat_tables(gaps), changed, starts))
-    _replace(root / "gaps", pa.concat_tables(gaps), changed)
-    _replace(root / "streams", pa.concat_tables(streams), changed)
+    epochs = None if touched is None else _by_gateway(touched)
+    if epochs is None:
+        _make_all(root)
+        return
+    for gateways in portions(sources(root), epochs, AT_ONCE):
+        wanted = {each for name in gateways for each in epochs[name]}
+        gaps, streams, starts = _made(root, gateways, wanted)
+        note(_dates_changed(root, gaps, wanted, starts))
+        _replace(root / "gaps", gaps, wanted)
+        _replace(root / "streams", streams, wanted)
 
 
-def _dates_changed(root: Where, new: pa.Table, epochs: set[str], starts: Starts) -> set[str]:
+def _make_all(root: Where) -> None:
+    """Make both tables anew: in one step each, unless there is more than one portion."""
+    put = delta.overwrite
+    for gateways in portions(sources(root), None, AT_ONCE):
+        gaps, streams, _ = _made(root, gateways, None)
+        put(root / "gaps", _ordered(gaps))
+        put(root / "streams", _ordered(streams))
+        put = delta.append_table
+    if put is delta.overwrite:
+        for table in ("gaps", "streams"):
+            delta.remove_all(root / table)
+
+
+def sources(root: Where) -> list[tuple[Where, str]]:
+    """Return the tables that say what numbers there are, and the column of their gateways."""
+    return [(root / silver_numbers.TABLE, "gateway_id"), (root / "ledger", "gateway_id")]
+
+
+def _by_gateway(touched: set[Key]) -> dict[str, set[Epoch]]:
+    found: dict[str, set[Epoch]] = {}
+    for gateway, epoch, _ in touched:
+        found.setdefault(gateway, set()).add((gateway, epoch))
+    return found
+
+
+def _made(
+    root: Where, gateways: Sequence[str], epochs: set[Epoch] | None
+) -> tuple[pa.Table, pa.Table, Starts]:
+    """Return gaps and streams of these epochs of some gateways, of all if None, and all starts."""
+    told = delta.read_parts(root / "ledger", names(LEDGER), "gateway_id", gateways)
+    starts = _starts(told)
+    if epochs is None:
+        arrived = silver_numbers.merged(silver_numbers.of_gateways(root, gateways))
+    else:
+        arrived = silver_numbers.of_epochs(root, epochs)
+        told = told.filter(silver_numbers.are_of(told, epochs))
+    compared = list(_compared(arrived, told, starts))
+    gaps = _rows((_times(gap._asdict()) for stream, _ in compared for gap in stream.gaps), GAPS)
+    return gaps, _rows((_row(*each) for each in compared), STREAMS), starts
+
+
+def _dates_changed(root: Where, new: pa.Table, epochs: set[Epoch], starts: Starts) -> set[str]:
     """Return the dates at the ends of gaps of these epochs that come, go or have another outcome.
 
     Why a sensor was silent in such a date may be another reason now. Not so where days lie between,
@@ -57,7 +98,8 @@ def _dates_changed(root: Where, new: pa.Table, epochs: set[str], starts: Starts)
     which each report says more.
     """
     columns = [*_KEYS, "first", "last", "outcome", *_TIMES]
-    old = delta.read_parts(root / "gaps", columns, "epoch", epochs)
+    old = delta.read_parts(root / "gaps", columns, "epoch", {epoch for _, epoch in epochs})
+    old = old.filter(silver_numbers.are_of(old, epochs, "gateway"))
     counted = pa.concat_tables([old, new.select(columns)]).group_by(columns)
     both = counted.aggregate([([], "count_all")])
     other = both.filter(pc.equal(both["count_all"], 1))
@@ -78,50 +120,32 @@ def _newest_starts(starts: Starts) -> dict[str, str]:
     return {gateway: epoch for (gateway, epoch), _ in sorted(starts.items(), key=itemgetter(1))}
 
 
-def _portions(root: Where, known: pa.Table, touched: set[Key] | None) -> Iterator[pa.Array]:
-    """Yield the epochs of these streams, of all if None, some at a time."""
-    ranges = delta.read(root / "ledger", ["epoch"])["epoch"].cast(pa.string())
-    counted = pc.value_counts(
-        pa.chunked_array([*known["epoch"].chunks, *ranges.chunks], pa.string())
-    )
-    sizes = dict(
-        zip(counted.field("values").to_pylist(), counted.field("counts").to_pylist(), strict=True)
-    )
-    portion: list[str] = []
-    held = 0
-    for epoch in sorted(sizes if touched is None else {key[1] for key in touched}):
-        portion.append(epoch)
-        held += sizes.get(epoch, 0)
-        if held >= AT_ONCE:
-            yield pa.array(portion, pa.string())
-            portion, held = [], 0
-    if portion:
-        yield pa.array(portion, pa.string())
+def _compared(
+    arrived: pa.Table, told: pa.Table, starts: Starts
+) -> Iterator[tuple[Stream, int | None]]:
+    """Yield each stream, beside the time (ms) of its newest number that arrived."""
+    there: dict[Key, list[Island]] = {}
+    for island in islands.each(arrived):
+        there.setdefault(island[:3], []).append(island)
+    accounts = {account.key: account for account in accounts_of(_ledger_lines(told, starts), there)}
+    for key in sorted(accounts):
+        found = there.get(key, [])
+        times = (island.last_time for island in found if island.last_time is not None)
+        yield compare(accounts[key], found), max(times, default=None)
 
 
-def _compared(root: Where, known: pa.Table, epochs: pa.Array, starts: Starts) -> list[Stream]:
-    arrived: dict[Key, list[Island]] = {}
-    for island in islands.each(islands.of_epochs(known, epochs)):
-        arrived.setdefault(island[:3], []).append(island)
-    accounts = {
-        account.key: account
-        for account in accounts_of(_ledger_lines(root, epochs, starts), arrived)
-    }
-    return [compare(accounts[key], arrived.get(key, ())) for key in sorted(accounts)]
-
-
-def _row(stream: Stream, newest: dict[str, int | None]) -> dict[str, object]:
+def _row(stream: Stream, newest: int | None) -> dict[str, object]:
     return (
         dict(zip(_KEYS, stream.key, strict=True))
         | {"emitted": stream.emitted}
         | {outcome: stream.outcomes[outcome] for outcome in OUTCOMES}
-        | {"last_time": _time(newest.get("/".join(stream.key)))}
+        | {"last_time": _time(newest)}
     )
 
 
-def _ledger_lines(root: Where, epochs: pa.Array, starts: Starts) -> Iterable[LedgerLine]:
-    """Yield what the table `ledger` says of these epochs, as entries of one range each."""
-    for row in delta.read(root / "ledger", filters=pc.field("epoch").isin(epochs)).to_pylist():
+def _ledger_lines(told: pa.Table, starts: Starts) -> Iterable[LedgerLine]:
+    """Yield what rows of the table `ledger` say, as entries of one range each."""
+    for row in told.to_pylist():
         ranges: tuple[Range, ...] = ()
         previous = None
         if row["outcome"] is not None:
@@ -136,33 +160,32 @@ def _ledger_lines(root: Where, epochs: pa.Array, starts: Starts) -> Iterable[Led
         yield LedgerLine(row["gateway_id"], reporter, *place, entry, start)
 
 
-def _starts(root: Where) -> Starts:
-    rows = delta.read(root / "ledger", ["gateway_id", "epoch", "start"])
-    known = rows.filter(pc.is_valid(rows["start"])).group_by(["gateway_id", "epoch"])
+def _starts(told: pa.Table) -> Starts:
+    known = told.filter(pc.is_valid(told["start"])).group_by(["gateway_id", "epoch"])
     return {
         (row["gateway_id"], row["epoch"]): row["start_max"]
         for row in known.aggregate([("start", "max")]).to_pylist()
     }
 
 
-def _newest(known: pa.Table) -> dict[str, int | None]:
-    """Return the time of the newest number of each stream."""
-    key = pc.binary_join_element_wise(known["gateway_id"], known["epoch"], known["stream"], "/")
-    table = pa.table({"key": key, "ms": known["last_time"]})
-    newest = table.group_by("key").aggregate([("ms", "max")])
-    return dict(zip(newest["key"].to_pylist(), newest["ms_max"].to_pylist(), strict=True))
-
-
 def _rows(rows: Iterable[dict[str, object]], columns: Columns) -> pa.Table:
     return pa.Table.from_pylist(list(rows), schema=arrow_schema(columns))
 
 
-def _replace(table: Where, new: pa.Table, epochs: set[str] | None) -> None:
-    order = [(name, "ascending") for name in (*_KEYS, "first") if name in new.column_names]
-    if epochs is None:
-        delta.overwrite(table, new.sort_by(order))
-    else:
-        delta.overwrite_parts(table, new.sort_by(order), "epoch", epochs)
+def _replace(table: Where, new: pa.Table, epochs: set[Epoch]) -> None:
+    """Put rows in the place of those of these epochs."""
+    named = {epoch for _, epoch in epochs}
+    there = delta.read_parts(table, new.column_names, "epoch", named)
+    # A gateway that was renamed gave an epoch two names.
+    stay = there.filter(pc.invert(silver_numbers.are_of(there, epochs, "gateway")))
+    rows = pa.concat_tables([stay, new])
+    if rows.num_rows or there.num_rows:
+        delta.overwrite_parts(table, _ordered(rows), "epoch", named)
+
+
+def _ordered(rows: pa.Table) -> pa.Table:
+    order = [(name, "ascending") for name in (*_KEYS, "first") if name in rows.column_names]
+    return rows.sort_by(order)
 
 
 def _times(gap: dict[str, object]) -> dict[str, object]:

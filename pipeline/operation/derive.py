@@ -1,16 +1,12 @@
 """What is made from silver: corrected times, completeness and gold, for what batches touched."""
 
-from collections import Counter
 from collections.abc import Callable
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
-from pipeline.clock.spans import Epoch
 from pipeline.settings import Settings
-from pipeline.tables import delta, islands
-from pipeline.tables.state import Commit, State, note_derived, since
+from pipeline.tables import delta
+from pipeline.tables.state import State
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -35,25 +31,24 @@ def derive(
         """Remember dates whose gold is to be made, in case that this run is killed."""
         if not dates.issubset(state.corrected):
             state.corrected = tuple(sorted(dates.union(state.corrected)))
-            note_derived(settings.checkpoints, state)
+            state.note()
 
     if state.compared < state.last or not state.compared:
         how.watch("ledger", 0, 1)
-        commits = since(state, state.compared)
-        _correct(settings, state, session, commits, note)
-        touched = _streams(commits)
-        ledger_tables.make(settings.tables, state.islands, touched, note)
+        _correct(settings, state, session, note)
+        touched = _streams(state)
+        ledger_tables.make(settings.tables, touched, note)
         gateways = None if touched is None else {key[0] for key in touched}
-        boards.make(settings.tables, state.islands, gateways)
+        boards.make(settings.tables, gateways)
         state.compared = state.last
-        note_derived(settings.checkpoints, state)
+        state.note()
         how.watch("ledger", 1, 1)
     if how.gold:
         outdated = is_outdated(settings, how)
         gold_tables.create(settings.tables)
         dates = _dates(settings, state)
         if outdated:
-            dates = gold_tables.all_dates(settings.tables, state)
+            dates = gold_tables.all_dates(settings.tables)
             note(dates)
         assets.update(settings.tables, how.assets)
         expected.note(settings.tables, how.declared)
@@ -61,7 +56,6 @@ def derive(
             session,
             settings.tables,
             dates,
-            state,
             state.made,
             assets=how.assets,
             queries=how.queries,
@@ -71,7 +65,7 @@ def derive(
             note=note,
         )
         state.golden, state.corrected = state.last, ()
-        note_derived(settings.checkpoints, state)
+        state.note()
 
 
 def is_outdated(settings: Settings, how: "How") -> bool:
@@ -89,10 +83,10 @@ def _dates(settings: Settings, state: State) -> set[str]:
     """Return the event dates that were touched since the gold tables were made."""
     from pipeline.gold.make import all_dates
 
-    commits = since(state, state.golden)
-    if commits is None:
-        return all_dates(settings.tables, state)
-    return {date for commit in commits for date in commit.dates}.union(state.corrected)
+    if not state.golden:
+        return all_dates(settings.tables)
+    found = {str(day) for row in state.since(state.golden, ("dates",)) for day in row["dates"]}
+    return found.union(state.corrected)
 
 
 def _reports(settings: Settings, state: State) -> dict[str, datetime]:
@@ -108,51 +102,22 @@ def _correct(
     settings: Settings,
     state: State,
     session: "Callable[[], SparkSession]",
-    commits: list[Commit] | None,
     note: Callable[[set[str]], None],
 ) -> None:
     """Correct rows that came in an earlier batch than the clock records of their epochs."""
     from pipeline.clock.correct import correct
 
-    if commits is None:
-        epochs = {(row["gateway_id"], row["epoch"]) for row in _clocks(settings)}
-    else:
-        epochs = late_clocks(commits, state.islands)
-    if epochs and state.rows("silver"):
-        correct(session, settings.tables, state.islands, epochs, note)
+    listed = (row["epochs"] for row in state.since(state.compared, ("epochs",)))
+    epochs = {(each["gateway_id"], each["epoch"]) for found in listed for each in found}
+    if epochs and state.rows["silver"]:
+        correct(session, settings.tables, epochs, note)
 
 
-def late_clocks(commits: list[Commit], known: pa.Table) -> set[Epoch]:
-    """Return the epochs with rows in silver of earlier batches than their last clock record.
-
-    `known` are silver's islands. The rows of that batch itself and of later ones got their times
-    with the record.
-    """
-    later: Counter[Epoch] = Counter()
-    timed: dict[Epoch, int] = {}
-    for commit in reversed(commits):
-        for island in commit.islands:
-            later[island.gateway_id, island.epoch] += island.last - island.first + 1
-        for epoch in commit.epochs:
-            timed.setdefault(epoch, later[epoch])
-    held: Counter[Epoch] = Counter()
-    for island in islands.each(
-        islands.of_epochs(known, pa.array([each for _, each in timed], pa.string()))
-    ):
-        held[island.gateway_id, island.epoch] += island.last - island.first + 1
-    return {epoch for epoch, count in timed.items() if held[epoch] > count}
-
-
-def _clocks(settings: Settings) -> list[dict[str, str]]:
-    rows: list[dict[str, str]] = delta.read(
-        settings.tables / "clocks", ["gateway_id", "epoch"]
-    ).to_pylist()
-    return rows
-
-
-def _streams(commits: list[Commit] | None) -> set[tuple[str, str, str]] | None:
-    if commits is None:
+def _streams(state: State) -> set[tuple[str, str, str]] | None:
+    """Return the streams that were touched since they were compared, None for all of them."""
+    if not state.compared:
         return None
-    reported = {tuple(stream) for commit in commits for stream in commit.streams}
-    arrived = {island[:3] for commit in commits for island in commit.islands}
-    return {(gateway, epoch, stream) for gateway, epoch, stream in reported | arrived}
+    listed = (row["streams"] for row in state.since(state.compared, ("streams",)))
+    return {
+        (each["gateway_id"], each["epoch"], each["stream"]) for found in listed for each in found
+    }

@@ -5,25 +5,27 @@ from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from deltalake import WriterProperties
 
 from pipeline.errors import PipelineError
 from pipeline.gold import make as gold
 from pipeline.gold.freshness import DATE
 from pipeline.gold.windows import LOCAL
+from pipeline.operation.begin import begin
 from pipeline.operation.full_disk import working
 from pipeline.place import Place
 from pipeline.policy import TIME_MIN
 from pipeline.settings import Settings
-from pipeline.tables import delta, on_disk, state
+from pipeline.tables import delta, on_disk
+from pipeline.tables.columns import BATCHES, arrow_schema, names
 from pipeline.tables.state import State
-from pipeline.tables.task_files import GROUP_ROWS
 
 GOLD = (*gold.TABLES, LOCAL)
 RAW = ("bronze", "quarantine")
-OTHERS = ("ledger", "clocks", "streams", "gaps", "boards", "assets", "freshness", "runs")
+OTHERS = (
+    *(table for table in on_disk.TABLES if table not in on_disk.COUNTED),
+    *("assets", "freshness", "runs"),
+)
 TABLES = (*on_disk.COUNTED, *GOLD, *OTHERS)
-WRITER = WriterProperties(compression="ZSTD", max_row_group_size=GROUP_ROWS)
 RETENTION_HOURS = 168
 """How long files that no table shows any more are kept for readers of an older state."""
 
@@ -48,7 +50,7 @@ def compact(settings: Settings) -> Done:
             before += len(found.file_uris())
             found.optimize.compact(
                 target_size=delta.JOINED_BYTES,
-                writer_properties=WRITER,
+                writer_properties=delta.PROPERTIES,
                 commit_properties=delta.properties(found),
             )
             found.create_checkpoint()
@@ -87,7 +89,9 @@ def keep(settings: Settings, days: int, now: datetime | None = None) -> Done:
     older |= dict.fromkeys(GOLD, f"{DATE} < DATE '{limit}'")
     deleted = 0
     with working(settings):
-        committed = state.load(settings.checkpoints)
+        committed, _ = begin(settings)
+        committed.trimmed = True  # before a number goes that is not to be taken for a new one
+        committed.note()
         for table, rows in older.items():
             root = settings.tables / table
             if delta.exists(root):
@@ -95,11 +99,9 @@ def keep(settings: Settings, days: int, now: datetime | None = None) -> Done:
                 result = found.delete(rows, commit_properties=delta.properties(found))
                 deleted += result["num_deleted_rows"] or 0
         old = _older(settings.tables, committed, limit_ms, now_ms)
-        for table in RAW:
+        for table in (*RAW, "quarantined"):
             delta.remove(settings.tables / table, "batch", old)
         deleted += _recount(settings.tables, committed, old)
-        committed.trimmed = True
-        state.fold(settings.checkpoints, committed)
     return Done(0, 0, deleted)
 
 
@@ -123,8 +125,11 @@ def _older(root: Place, committed: State, limit_ms: int, now_ms: int) -> set[int
             for row in known.group_by("batch").aggregate([("received", "max")]).to_pylist():
                 newest[row["batch"]] = max(newest.get(row["batch"], 0), row["received_max"])
     if not all(newest.values()):
-        files = committed.files.group_by("batch").aggregate([("mtime", "max")]).to_pylist()
-        changed = {row["batch"]: row["mtime_max"] // 1_000_000 for row in files}
+        changed: dict[int, int] = {}
+        for part in committed.files_since(0):
+            for row in part.group_by("batch").aggregate([("mtime", "max")]).to_pylist():
+                ms = row["mtime_max"] // 1_000_000
+                changed[row["batch"]] = max(ms, changed.get(row["batch"], ms))
         newest = {batch: ms or changed.get(batch, now_ms) for batch, ms in newest.items()}
     return {batch for batch, received in newest.items() if received < limit_ms}
 
@@ -134,12 +139,14 @@ def _recount(root: Place, committed: State, old: set[int]) -> int:
     counts = on_disk.rows_by_batch(root / "silver")
     if on_disk.DAMAGED in counts.values():
         raise PipelineError(f"{root / 'silver'} is damaged: run `once --verify` first")
-    committed.uncount_reasons(old)
     rows, dropped = [], 0
-    for row in committed.batches.to_pylist():
+    for row in committed.since(0, names(BATCHES)[1:]):
+        new = row | {"silver": counts[row["batch"]]}
         if row["batch"] in old:
             dropped += sum(row[table] for table in RAW)
-            row |= dict.fromkeys(RAW, 0)  # noqa: PLW2901 - a dictionary of this loop's own
-        rows.append(row | {"silver": counts[row["batch"]]})
-    committed.batches = pa.Table.from_pylist(rows, schema=committed.batches.schema)
+            new |= {**dict.fromkeys(RAW, 0), "reasons": []}
+        if new != row:
+            rows.append(new)
+    other = pa.Table.from_pylist(rows, schema=arrow_schema(BATCHES))
+    delta.overwrite_parts(root / "batches", other, "batch", {row["batch"] for row in rows})
     return dropped

@@ -9,16 +9,17 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from pipeline.batches.plan import Batch, Plan, make_plan
+from pipeline.batches.plan import Batch, Files, Plan, make_plan
 from pipeline.errors import JobError, PipelineError
 from pipeline.landing.listing import Listing, kind, list_landing
+from pipeline.operation.begin import begin, recount
 from pipeline.operation.derive import derive, is_outdated
 from pipeline.operation.full_disk import ERRORS, working
 from pipeline.operation.runs import note_run
 from pipeline.operation.spark_errors import cause
 from pipeline.records.declared import NOTHING, Declared
 from pipeline.settings import Settings, Watch, unwatched
-from pipeline.tables import change_feed, delta, on_disk, staging, state
+from pipeline.tables import change_feed, delta, on_disk, silver_numbers, state
 from pipeline.tables.damage import Doubled, damaged, doubled
 from pipeline.tables.state import State
 
@@ -143,7 +144,7 @@ def run_once(
         committed, listing, plan = _prepare(settings, verify=how.verify)
         if how.change_feed:
             change_feed.turn_on(settings.tables)
-        remapped = note_mapping(settings, committed, how.declared)
+        remapped = note_mapping(committed, how.declared)
         before = _counts(committed)
         done: list[Batch] = []
         error: Exception | None = None
@@ -153,7 +154,7 @@ def run_once(
             _bring_up(settings, plan, committed, session, how, done)
             twice = _doubled(settings, session) if how.verify else None
             if len(done) == len(plan.batches):
-                state.note_settled(settings.checkpoints, listing.settled)
+                state.note_settled(settings.tables, listing.settled)
         except ERRORS as failed:
             error = failed
         totals = replace(_totals(committed, done, listing), doubled=twice, remapped=remapped)
@@ -167,31 +168,38 @@ def run_once(
 
 def _prepare(settings: Settings, *, verify: bool) -> tuple[State, Listing, Plan]:
     """Return what was committed and what is to be done; what a kill left is tidied up."""
-    settled = {} if verify else state.settled(settings.checkpoints)
+    root = settings.tables
+    settled = {} if verify else state.settled(root)
     listing = list_landing(settings.landing, settled)
-    if settings.tables.folder is not None:
-        settings.tables.folder.mkdir(parents=True, exist_ok=True)
-    staging.clear(settings.checkpoints)
-    newest = on_disk.create(settings.tables)
-    committed = state.load(settings.checkpoints)
-    wrong = damaged(settings.tables, committed, newest, verify=verify)
+    committed, newest = begin(settings, verify=verify)
+    wrong = damaged(root, committed, newest, verify=verify)
     if wrong and settled:
         listing = list_landing(settings.landing)
     fresh = committed.new(listing.files)
     plan = make_plan(wrong, fresh, listing.files, committed.last, settings.batch)
     if plan.forget:
-        _forget(settings, committed, plan)
+        committed.forget(plan.forget)
+        on_disk.remove_batches(root, plan.forget)
+    recount(root, committed)
+    _note_reread(committed, fresh)
     return committed, listing, plan
 
 
-def note_mapping(settings: Settings, committed: State, declared: Declared) -> bool:
+def _note_reread(committed: State, fresh: Files) -> None:
+    """Note it before a file is read that a batch has read already, as it was before."""
+    if fresh and not committed.reread and committed.knows_any(fresh):
+        committed.reread = True
+        committed.note()
+
+
+def note_mapping(committed: State, declared: Declared) -> bool:
     """Note by which mappings payloads are read; say whether there are rows by other ones."""
     before, now = committed.mapped, declared.mapped()
     if before == now:
         return False
     committed.mapped = now
-    state.note_derived(settings.checkpoints, committed)
-    return before is not None and committed.rows("silver") > 0
+    committed.note()
+    return before is not None and committed.rows["silver"] > 0
 
 
 def _bring_up(
@@ -207,8 +215,9 @@ def _bring_up(
         with spark_errors(settings):
             _run_batches(settings, plan, committed, session, how, done)
             _derive(settings, committed, session, how)
-    if len(committed.loose) >= state.SNAPSHOT_EVERY:
-        state.fold(settings.checkpoints, committed)
+    if done:
+        state.tidy(settings.tables)
+        silver_numbers.tidy(settings.tables, state.FILES_MANY)
 
 
 def _doubled(settings: Settings, session: "Callable[[], SparkSession]") -> Doubled | None:
@@ -231,14 +240,6 @@ def _derive(
 ) -> None:
     if _is_behind(settings, committed, how) and not how.stopping():
         derive(settings, committed, session, how)
-
-
-def _forget(settings: Settings, committed: State, plan: Plan) -> None:
-    """Take batches out, first of the state: rows of what it does not know are found by any run."""
-    gone = set(plan.forget)
-    left = on_disk.silver_islands(settings.tables, gone)
-    state.forget(settings.checkpoints, committed, plan.forget, left)
-    on_disk.remove_batches(settings.tables, gone)
 
 
 def _run_batches(
@@ -305,7 +306,7 @@ def _log(settings: Settings) -> str:
 
 
 def _counts(committed: State) -> dict[str, int]:
-    return {table: committed.rows(table) for table in state.TABLES}
+    return {table: committed.rows[table] for table in state.TABLES}
 
 
 def _totals(committed: State, done: list[Batch], listing: Listing) -> Totals:

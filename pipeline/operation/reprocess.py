@@ -17,6 +17,7 @@ from pipeline.batches.judge import LEFT_OUT
 from pipeline.batches.silver import DECODED, DECODED_FOLDER, Judged, decoded, write_silver
 from pipeline.clock.known import corrections_for
 from pipeline.ledger import make as ledger
+from pipeline.operation.begin import begin, recount
 from pipeline.operation.derive import derive
 from pipeline.operation.full_disk import working
 from pipeline.operation.once import How, note_mapping, spark_errors
@@ -24,7 +25,7 @@ from pipeline.place import Place
 from pipeline.records.declarations import FleetMapping
 from pipeline.records.payloads import Payloads
 from pipeline.settings import Settings
-from pipeline.tables import cycles, delta, islands, on_disk, state
+from pipeline.tables import cycles, delta, islands, on_disk, silver_numbers
 from pipeline.tables.columns import BATCH, BRONZE, DIGEST_BYTES, KEY, SILVER, ddl, names
 from pipeline.tables.spark_files import FILE, read_files, write_rows
 from pipeline.tables.state import State
@@ -65,10 +66,9 @@ def reprocess(
     row in bronze was deleted stays as it is.
     """
     with working(settings):
-        on_disk.create(settings.tables)
-        committed = state.load(settings.checkpoints)
+        committed, _ = begin(settings)
         with spark_errors(settings):
-            note_mapping(settings, committed, how.declared)
+            note_mapping(committed, how.declared)
             how.watch("messages", 0, 1)
             done = _replace(settings, open_session(), committed, chosen, how.declared.mapping)
             how.watch("messages", 1, 1)
@@ -91,8 +91,8 @@ def _replace(
     found = on_disk.read_columns(root, read, DECODED, [*KEY, "part"])
     listed = [{"path": each.name, "num_records": each.rows} for each in read]
     again = read_files(spark, root / DECODED_FOLDER, listed, DECODED)
-    epochs = pc.unique(found["epoch"])
-    corrections = corrections_for(root, islands.of_epochs(committed.islands, epochs))
+    epochs = islands.epochs_of(found)
+    corrections = corrections_for(root, silver_numbers.of_epochs(root, epochs))
     now = int(time.time() * 1000)
     judged = Judged(LEFT_OUT.empty_table(), (), corrections, now)
     added = of(write_silver(spark, root, read, judged), "silver")
@@ -101,13 +101,13 @@ def _replace(
     added += write_rows(rest, root, "silver")
     discard(root, read)
     compared = committed.compared
-    _note(settings, committed, dates, 0)
+    committed.recount = not committed.trimmed  # else silver lacks numbers that it had
+    _note(committed, dates, 0)
     delta.commit(root / "silver", added, near)
-    if not committed.trimmed:  # else silver lacks numbers that it had
-        state.fold(settings.checkpoints, committed, left=on_disk.silver_islands(root))
+    recount(root, committed)
     if compared == committed.last:  # the times around gaps may be others
-        ledger.make(root, committed.islands, None)
-    _note(settings, committed, dates, compared)
+        ledger.make(root, None)
+    _note(committed, dates, compared)
     messages = pc.sum(pc.equal(found["part"], 0)).as_py() or 0
     return Done(messages, found.num_rows, len(dates))
 
@@ -122,11 +122,11 @@ def _written(root: Place, files: Sequence[Written]) -> set[str]:
     return {str(day or "") for day in pc.unique(days).to_pylist()}
 
 
-def _note(settings: Settings, committed: State, dates: set[str], compared: int) -> None:
+def _note(committed: State, dates: set[str], compared: int) -> None:
     """Note that gold of some dates has to be made, and how far ledgers are compared."""
     committed.corrected = tuple(sorted(dates.union(committed.corrected)))
     committed.compared = compared
-    state.note_derived(settings.checkpoints, committed)
+    committed.note()
 
 
 def _near(

@@ -47,7 +47,7 @@ _NO_NAMES = pa.schema([("gateway_id", pa.string()), ("expectation", pa.string())
 def read_status(settings: Settings, now: datetime | None = None) -> Figures:
     """Return all figures, by name; nothing is changed and no Spark is started."""
     now = now or datetime.now(UTC)
-    committed = state.load(settings.checkpoints) if settings.checkpoints.is_dir() else state.State()
+    committed = state.load(settings.tables)
     listing = list_landing(settings.landing)
     waiting = committed.new(listing.files)
     root = settings.tables
@@ -56,9 +56,9 @@ def read_status(settings: Settings, now: datetime | None = None) -> Figures:
     gateways = _by_gateway(root, now, _sums(unexpected, "gateway_id"))
     lags = [each["lag_seconds"] for each in gateways.values() if each["lag_seconds"] is not None]
     return {
-        "rows": {table: committed.rows(table) for table in ("bronze", "silver", "quarantine")},
+        "rows": {table: committed.rows[table] for table in ("bronze", "silver", "quarantine")},
         "reasons": dict(sorted(committed.reasons.items())),
-        "batches": committed.batches.num_rows,
+        "batches": committed.count,
         "landing_files_waiting": sum(kind(name) == "records" for name in waiting),
         "landing_bytes_waiting": sum(mark.size for mark in waiting.values()),
         "oldest_waiting_seconds": _age(min((m.mtime for m in waiting.values()), default=None), now),

@@ -91,7 +91,45 @@ ISLANDS: Columns = (
     ("first_time", "bigint"),
     ("last_time", "bigint"),
 )
-"""A closed range of numbers that are all in silver, and the event times (ms) of its two ends."""
+"""A closed range of numbers that are all in silver, and the event times (ms) of its two ends.
+
+The table `islands` has its batch, too, and none where ranges of several batches are one.
+"""
+
+_STREAM = "struct<gateway_id:string,epoch:string,stream:string>"
+_EPOCH = "struct<gateway_id:string,epoch:string>"
+
+BATCHES: Columns = (
+    ("batch", "bigint"),
+    ("files", "bigint"),
+    ("bronze", "bigint"),
+    ("quarantine", "bigint"),
+    ("silver", "bigint"),
+    ("reasons", "map<string,bigint>"),
+    ("dates", "array<date>"),
+    ("streams", f"array<{_STREAM}>"),
+    ("epochs", f"array<{_EPOCH}>"),
+)
+"""What a batch read and gave: files and rows by table, rows of the quarantine by reason, the dates
+of its rows, the streams of its rows and ledgers, and the epochs whose earlier rows its clock
+records may correct. A batch counts once its row is here."""
+
+FILES: Columns = (("name", "string"), ("size", "bigint"), ("mtime", "bigint"), BATCH)
+"""A landing file by its path, as it was when a batch read it: bytes, and the time (ns) of its last
+change."""
+
+QUARANTINED: Columns = (
+    ("gateway_id", "string"),
+    ("date", "date"),
+    ("reason", "string"),
+    ("count", "bigint"),
+    BATCH,
+)
+"""How many rows of the quarantine a batch gave of a gateway, a day and a reason, as far as these
+are known."""
+
+FOLDERS: Columns = (("name", "string"), ("changed", "bigint"))
+"""A landing folder of which all was read, and the time (ns) of its last change, or listing."""
 
 CLOCKS: Columns = (
     ("gateway_id", "string"),
@@ -180,6 +218,13 @@ _ARROW_TYPES: dict[str, pa.DataType] = {
     "date": pa.date32(),
     "timestamp": pa.timestamp("us", tz="UTC"),
     "array<string>": pa.list_(pa.string()),
+    "array<date>": pa.list_(pa.date32()),
+    f"array<{_STREAM}>": pa.list_(
+        pa.struct([(name, pa.string()) for name in ("gateway_id", "epoch", "stream")])
+    ),
+    f"array<{_EPOCH}>": pa.list_(
+        pa.struct([(name, pa.string()) for name in ("gateway_id", "epoch")])
+    ),
     "map<string,bigint>": pa.map_(pa.string(), pa.int64()),
     "array<struct<name:string,value:string>>": pa.list_(
         pa.struct([("name", pa.string()), ("value", pa.string())])

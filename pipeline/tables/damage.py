@@ -2,11 +2,14 @@
 
 from typing import TYPE_CHECKING, NamedTuple
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from pipeline.place import Place
-from pipeline.tables import delta, on_disk
-from pipeline.tables.columns import KEY, SILVER
+from pipeline.tables import delta, on_disk, silver_numbers
+from pipeline.tables.columns import KEY, SILVER, names
 from pipeline.tables.delta import Where
-from pipeline.tables.state import State
+from pipeline.tables.state import CLUSTERED, COUNTED, State
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -54,37 +57,66 @@ def damaged(root: Where, state: State, newest: int, *, verify: bool) -> list[Dam
     """Return the batches whose rows are not there, and those that were never committed.
 
     `newest` is the highest number of a batch in the tables' logs. Without `verify` the logs are
-    looked at, with it the rows of each batch.
+    looked at, with it the rows of each batch. Islands that are not silver's are to be recounted.
     """
-    known = state.numbers()
-    strange = {*range(1, max(state.last, newest) + 1)} - known
+    strange = {*state.missing.tolist(), *range(state.last + 1, newest + 1)}
     wrong = _by_rows(root, state) if verify else _by_logs(root, state)
-    found = on_disk.landing_files(root, strange | wrong) if strange | wrong else {}
+    if not state.count and delta.files(root / silver_numbers.TABLE):
+        state.recount = True  # those of several batches are nobody's now
+    numbers = strange | wrong
+    if not numbers:
+        return []
+    files, found = state.files_of(numbers), on_disk.landing_files(root, numbers)
     return [
         Damaged(
             number,
-            frozenset(state.files_of(number) if number in known else found.get(number, ())),
+            frozenset(files.get(number, set()) | found.get(number, set())),
             number in found,
-            number in known,
+            state.knows(number),
         )
-        for number in sorted(wrong | (strange & found.keys()))
+        for number in sorted(wrong | (strange & (files.keys() | found.keys())))
     ]
+
+
+def drop_unreadable(root: Where) -> None:
+    """Take unreadable files out of the state's tables: what they told is found by rows again."""
+    for table in (*CLUSTERED, "folders", silver_numbers.TABLE):
+        for each in delta.files(root / table):
+            try:
+                for _ in delta.parts(root / table, each, names(on_disk.TABLES[table])):
+                    pass
+            except (OSError, pa.ArrowInvalid):
+                delta.commit(root / table, [], [each])
 
 
 def _by_logs(root: Where, state: State) -> set[int]:
     wrong: set[int] = set()
-    for table in on_disk.COUNTED:
-        if state.rows(table) and not delta.has_rows(root / table):
+    lost = {name: state.rows[name] > 0 and not delta.has_batch(root / name) for name in COUNTED}
+    lost["quarantine"] |= state.rows["quarantine"] > 0 and not delta.has_batch(root / "quarantined")
+    state.recount |= state.rows["silver"] > 0 and not delta.files(root / silver_numbers.TABLE)
+    for table, gone in lost.items():
+        if gone:
             wrong |= state.numbers_with(table)
     return wrong
 
 
 def _by_rows(root: Where, state: State) -> set[int]:
     counted = {table: on_disk.rows_by_batch(root / table) for table in on_disk.COUNTED}
-    committed = {row["batch"]: row for row in state.batches.to_pylist()}
-    none = dict.fromkeys(on_disk.COUNTED, 0)
+    counted["files"] = on_disk.rows_by_batch(root / "files", None)
+    reasons = on_disk.rows_by_batch(root / "quarantined", "count")
+    committed = {row["batch"]: row for row in state.since(0, COUNTED)}
+    none = dict.fromkeys(COUNTED, 0)
+    if not state.trimmed:
+        has = sum(
+            pc.sum(pc.add(pc.subtract(part["last"], part["first"]), 1)).as_py() or 0
+            for part in delta.scan(root / silver_numbers.TABLE, ["first", "last"])
+        )
+        state.recount |= has != state.rows["silver"]
+    every = committed.keys() | reasons.keys()
+    every |= {number for rows in counted.values() for number in rows}
     return {
         batch
-        for batch in committed.keys() | {number for rows in counted.values() for number in rows}
+        for batch in every
         if any(rows[batch] != committed.get(batch, none)[table] for table, rows in counted.items())
+        or reasons[batch] != committed.get(batch, none)["quarantine"]
     }

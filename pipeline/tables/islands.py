@@ -65,11 +65,15 @@ def merged(islands: pa.Table) -> pa.Table:
     return pa.table(columns, schema=SCHEMA)
 
 
-def with_new(known: pa.Table, new: pa.Table) -> pa.Table:
-    """Return islands with others that are new; epochs that get none cost next to nothing."""
-    near = pc.is_in(known["epoch"], value_set=pc.unique(new["epoch"]))
-    far = known.filter(pc.invert(near))
-    return pa.concat_tables([far, merged(pa.concat_tables([known.filter(near), new]))])
+def streams_of(rows: pa.Table) -> set[tuple[str, str, str]]:
+    """Return the streams of rows."""
+    distinct = rows.group_by(list(STREAM), use_threads=False).aggregate([])
+    return set(zip(*(distinct[name].to_pylist() for name in STREAM), strict=True))
+
+
+def epochs_of(rows: pa.Table) -> set[tuple[str, str]]:
+    """Return the gateways' epochs of rows."""
+    return {(gateway, epoch) for gateway, epoch, _ in streams_of(rows)}
 
 
 def numbers(islands: pa.Table) -> int:

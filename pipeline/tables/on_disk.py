@@ -8,16 +8,20 @@ import pyarrow.compute as pc
 
 from pipeline.errors import PipelineError
 from pipeline.place import Place, place_of
-from pipeline.tables import delta, islands
+from pipeline.tables import delta, islands, silver_numbers
 from pipeline.tables.columns import (
     BATCH,
+    BATCHES,
     BOARDS,
     BRONZE,
     CLOCKS,
+    FILES,
+    FOLDERS,
     GAPS,
     KEY,
     LEDGER,
     QUARANTINE,
+    QUARANTINED,
     SILVER,
     STREAMS,
     Columns,
@@ -36,13 +40,21 @@ TABLES: dict[str, Columns] = {
     "streams": STREAMS,
     "gaps": GAPS,
     "boards": BOARDS,
+    "quarantined": QUARANTINED,
+    "islands": silver_numbers.COLUMNS,
+    "files": FILES,
+    "folders": FOLDERS,
+    "batches": BATCHES,
 }
 
 COUNTED = ("bronze", "quarantine", "silver")
 """Tables whose rows commits count, in the order in which a batch writes to them."""
 
-OF_BATCHES = (*COUNTED, "ledger", "clocks")
-"""Tables that a batch adds rows to."""
+OF_BATCHES = (*COUNTED, "ledger", "clocks", "quarantined", "islands", "files")
+"""Tables that a batch adds rows to; what is in none of them was never begun, or is forgotten."""
+
+FROM_FILES = (*COUNTED, "ledger", "clocks")
+"""Tables whose rows name their landing file."""
 
 DAMAGED = -1
 """The rows of a batch that an unreadable file may have; no commit has this number."""
@@ -67,18 +79,12 @@ def remove_batches(root: Where, batches: Collection[int]) -> None:
         delta.remove(root / table, "batch", batches)
 
 
-def silver_islands(root: Where, but: Collection[int] = ()) -> pa.Table:
-    """Return the islands of silver's rows but for those of some batches, by the rows themselves."""
-    folder = root / "silver"
-    gone = pa.array(sorted(but), pa.int64())
+def silver_islands(root: Where) -> pa.Table:
+    """Return the islands of silver rows, by the rows themselves."""
     found = islands.SCHEMA.empty_table()
-    for each in delta.files(folder):
-        if delta.only(each, "batch", but):  # it may be unreadable
-            continue
-        for part in delta.parts(folder, each, [*KEY, "event_time", "batch"]):
-            rows = part.filter(pc.invert(pc.is_in(part["batch"], value_set=gone)))
-            more = islands.islands_of(with_ms(pa.Table.from_batches([rows])))
-            found = islands.merged(pa.concat_tables([found, more]))
+    for part in delta.scan(root / "silver", [*KEY, "event_time"]):
+        more = islands.islands_of(with_ms(pa.Table.from_batches([part])))
+        found = islands.merged(pa.concat_tables([found, more]))
     return found
 
 
@@ -88,22 +94,33 @@ def with_ms(rows: pa.Table) -> pa.Table:
     return rows.drop_columns(["event_time"]).append_column("event_ms", ms)
 
 
-def rows_by_batch(folder: Where) -> Counter[int]:
-    """Return the rows of a table by batch, a message once; DAMAGED where a file is unreadable."""
+def rows_by_batch(table: Where, count: str | None = None) -> Counter[int]:
+    """Return the rows of a table by batch, a message once; DAMAGED where a file is unreadable.
+
+    `count` is a column that says how many rows each one stands for.
+    """
     rows: Counter[int] = Counter()
     unreadable: set[int] = set()
-    for each in delta.files(folder):
+    for each in delta.files(table):
         try:
-            for part in delta.parts(folder, each, ["batch", "part"]):
-                batches = part["batch"]
-                if "part" in part.schema.names:
-                    batches = batches.filter(is_first(part["part"]))
-                for found in pc.value_counts(batches).to_pylist():
-                    rows[found["values"]] += found["counts"]
+            for part in delta.parts(table, each, ["batch", count or "part"]):
+                for batch, number in _by_batch(part, count).items():
+                    rows[batch] += number
         except (OSError, pa.ArrowInvalid):
             unreadable.update(range(each["min.batch"], each["max.batch"] + 1))
     rows.update(dict.fromkeys(unreadable, 0))
     return Counter({batch: DAMAGED if batch in unreadable else rows[batch] for batch in rows})
+
+
+def _by_batch(part: pa.RecordBatch, count: str | None) -> dict[int, int]:
+    if count is not None:
+        summed = pa.Table.from_batches([part]).group_by("batch").aggregate([(count, "sum")])
+        found = zip(summed["batch"].to_pylist(), summed[f"{count}_sum"].to_pylist(), strict=True)
+        return dict(found)
+    batches = part["batch"]
+    if "part" in part.schema.names:
+        batches = batches.filter(is_first(part["part"]))
+    return {each["values"]: each["counts"] for each in pc.value_counts(batches).to_pylist()}
 
 
 def landing_files(root: Where, batches: Collection[int]) -> dict[int, set[str]]:
@@ -112,17 +129,18 @@ def landing_files(root: Where, batches: Collection[int]) -> dict[int, set[str]]:
     A batch without such rows in any table is not among them.
     """
     found: dict[int, set[str]] = {}
-    for table in OF_BATCHES:
+    wanted = pa.array(sorted(batches), pa.int64())
+    for table in FROM_FILES:
         for each in delta.within(delta.files(root / table), "batch", batches):
             try:
                 parts = list(delta.parts(root / table, each, ["batch", "landing_file"]))
             except (OSError, pa.ArrowInvalid):
                 continue
             for part in parts:
-                pairs = pa.Table.from_batches([part]).group_by(["batch", "landing_file"])
+                rows = part.filter(pc.is_in(part["batch"], value_set=wanted))
+                pairs = pa.Table.from_batches([rows]).group_by(["batch", "landing_file"])
                 for row in pairs.aggregate([]).to_pylist():
-                    if row["batch"] in batches:
-                        found.setdefault(row["batch"], set()).add(row["landing_file"])
+                    found.setdefault(row["batch"], set()).add(row["landing_file"])
     return {batch: names - {None} for batch, names in found.items()}
 
 

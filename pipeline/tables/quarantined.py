@@ -35,12 +35,13 @@ def quarantined(rows: pa.Table, files: Mapping[str, Mark]) -> Iterator[Quarantin
         yield Quarantined(row["gateway_id"] or _folder(name), _day(ms), row["reason"])
 
 
-def counted(rows: Iterable[Quarantined]) -> tuple[tuple[str | None, str | None, str, int], ...]:
-    """Return how many rows there are of each gateway, day and reason."""
-    found: Counter[tuple[str | None, str | None, str]] = Counter()
-    for gateway, day, reason in rows:
-        found[gateway, None if day is None else day.isoformat(), reason] += 1
-    return tuple((*key, count) for key, count in found.items())
+def counted(rows: Iterable[Quarantined], batch: int) -> list[dict[str, object]]:
+    """Return how many rows of a batch there are of each gateway, day and reason (QUARANTINED)."""
+    names = ("gateway_id", "date", "reason")
+    return [
+        dict(zip(names, key, strict=True)) | {"count": count, "batch": batch}
+        for key, count in Counter(rows).items()
+    ]
 
 
 def _folder(name: str) -> str | None:

@@ -25,7 +25,7 @@ WAITING_BYTES = 256 * 1024 * 1024
 """... or is the largest where all that wait have so many, which bounds a task's memory."""
 STATISTICS = (
     *("gateway_id", "epoch", "stream", "seq", "batch", "received"),
-    *("event_date", "date"),
+    *("event_date", "date", "name"),
 )
 """The columns whose lowest and highest value of a file stand in the log."""
 

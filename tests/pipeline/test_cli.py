@@ -14,13 +14,13 @@ import pytest
 
 from pipeline.cli import main
 from pipeline.errors import BusyError, JobError, PipelineError
+from pipeline.operation.begin import begin
 from pipeline.place import place_of
 from pipeline.settings import make_settings
 from pipeline.tables import delta
 from pipeline.tables.columns import SILVER, arrow_schema
-from pipeline.tables.islands import Island
 from pipeline.tables.lease import held
-from pipeline.tables.state import TABLES, Commit, Mark, State, fold, note_derived, write_commit
+from pipeline.tables.state import TABLES, Commit, Mark, State, note_files, write_commit
 from pipeline.tables.task_files import write_file
 from tests.support.disk.landing_files import EPOCH, put_records, record
 from tests.support.pipeline_tables import sizes, table_rows
@@ -123,9 +123,9 @@ def test_a_key_that_silver_has_twice_is_told(
         rows = [key | {"seq": seq, "event_date": date(2025, 11, day)} for seq in (7, 12, day)]
         table = pa.Table.from_pylist(rows, schema=arrow_schema(SILVER))
         written.append(write_file(tables, "silver", table))
-    delta.commit(tables / "silver", written)
+    delta.commit(tables / "silver", written, batch=1)
     counts = {"bronze": 0, "quarantine": 0, "silver": 6}
-    write_commit(tmp_path / "checkpoints" / "tables", Commit(1, {}, counts, {}, (), ()))
+    write_commit(tmp_path / "tables", Commit(1, 0, counts))
     capsys.readouterr()
     assert main(once(tmp_path)) == 0, "nobody looked"
     assert main(once(tmp_path, "--verify", "--json")) == 1
@@ -248,16 +248,18 @@ assert "pandas" not in sys.modules, "it takes a fifth of the time of such a run"
 @pytest.mark.uncovered
 def test_a_run_with_nothing_new_does_not_load_pandas(tmp_path: Path) -> None:
     file = put_records(tmp_path / "landing", [record(1)])
-    mark = Mark(file.stat().st_size, file.stat().st_mtime_ns)
+    mark = Mark(file.stat().st_size, 1_763_700_000 * 10**9)
     name = file.relative_to(tmp_path / "landing").as_posix()
     settings = make_settings(tables=tmp_path / "tables")
-    settings.checkpoints.mkdir(parents=True)
-    rows = dict.fromkeys(TABLES, 0)
-    committed = State(compared=1, golden=1)
-    committed.add(Commit(1, {name: mark}, rows, {}, (Island("g", EPOCH, "m", 1, 1, 0, 0),), ()))
-    note_derived(settings.checkpoints, committed)
-    fold(settings.checkpoints, committed)
-    assert main(once(tmp_path)) == 0  # makes the tables
+    begin(settings)
+    note_files(settings.tables, 1, {name: mark})
+    write_commit(settings.tables, Commit(1, 1, dict.fromkeys(TABLES, 0), {"not_json": 1}))
+    committed = State(settings.tables, compared=1, golden=1)
+    committed.note()
+    for path in (tmp_path / "landing").rglob("*"):
+        os.utime(path, (1_763_700_000, 1_763_700_000))  # so its folder is settled
+    assert main(once(tmp_path)) == 0  # makes the tables of gold
+    delta.remove_all(settings.tables / "folders")
     subprocess.run([sys.executable, "-c", WITHOUT_PANDAS, *once(tmp_path)], check=True)
 
 

@@ -7,6 +7,8 @@ from typing import Any
 
 from deltalake import DeltaTable
 
+from pipeline.tables import delta, silver_numbers
+
 TABLES = ("bronze", "silver", "quarantine")
 
 
@@ -23,6 +25,27 @@ def contents(data: Path) -> dict[str, Counter[str]]:
         table: Counter(json.dumps(row, default=str, sort_keys=True) for row in rows(data, table))
         for table in TABLES
     }
+
+
+def known(data: Path) -> dict[str, Counter[str]]:
+    """Return what the tables of the state say, for comparison of tables made at other times."""
+    found = {table: rows(data, table) for table in ("files", "batches", "quarantined")}
+    found["islands"] = islands(data)
+    for row in found["files"]:
+        del row["mtime"]
+    return {
+        table: Counter(json.dumps(row, default=str, sort_keys=True) for row in listed)
+        for table, listed in found.items()
+    }
+
+
+def islands(data: Path) -> list[dict[str, object]]:
+    """Return silver's islands by the table of them, those of several batches together."""
+    found = delta.read_all(data / "tables" / "islands")
+    listed: list[dict[str, object]] = silver_numbers.merged(
+        [found.drop_columns(["batch"])]
+    ).to_pylist()
+    return listed
 
 
 def sizes(data: Path) -> tuple[int, ...]:

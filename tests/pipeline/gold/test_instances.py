@@ -142,7 +142,6 @@ def test_each_instance_is_a_series_also_in_tables_of_before_there_were_any(
 ) -> None:
     from pipeline.gold import make as gold
     from pipeline.settings import make_settings
-    from pipeline.tables import state
 
     settings = make_settings(tmp_path / "landing", tmp_path / "tables")
     file = tmp_path / "assets.toml"
@@ -159,8 +158,7 @@ def test_each_instance_is_a_series_also_in_tables_of_before_there_were_any(
         now = datetime.fromtimestamp((BEGIN + end * MINUTE) / 1000, UTC)
         gold.create(settings.tables)
         dates = [(date(2025, 11, 21) + timedelta(days=day)).isoformat()]
-        known = state.load(settings.checkpoints)
-        made = gold.make(lambda: spark, settings.tables, dates, known, made, now, read_assets(file))
+        made = gold.make(lambda: spark, settings.tables, dates, made, now, read_assets(file))
         check(tmp_path, reads, end)
         if day == 0:
             take_column_out(tmp_path / "tables")

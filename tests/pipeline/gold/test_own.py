@@ -15,7 +15,6 @@ from pipeline.gold.queries import read_queries
 from pipeline.place import Place, place_of
 from pipeline.tables import delta, on_disk
 from pipeline.tables.columns import SILVER
-from pipeline.tables.state import State
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -117,10 +116,10 @@ def test_the_example_is_a_table(tmp_path: Path, spark: "SparkSession") -> None:
     from pipeline.gold import make as gold
 
     gold.create(tables)
-    assert gold.all_dates(tables, State()) == set()
+    assert gold.all_dates(tables) == set()
     add(tables, 21, [1])
-    assert gold.all_dates(tables, State()) == {"2025-11-21"}
+    assert gold.all_dates(tables) == {"2025-11-21"}
     queries = read_queries(EXAMPLE)
-    gold.make(lambda: spark, tables, ["2025-11-21"], State(), queries=queries)
+    gold.make(lambda: spark, tables, ["2025-11-21"], queries=queries)
     assert not delta.read(tables / "consumption").num_rows
     assert not delta.read(tables / "places").num_rows

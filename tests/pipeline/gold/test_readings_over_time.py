@@ -205,7 +205,6 @@ def check(data: Path, reads: list[Read], now: int) -> None:
 def make(data: Path, spark: "SparkSession", now: int, made: int | None, *days: int) -> None:
     from pipeline.gold import make as gold
     from pipeline.settings import make_settings
-    from pipeline.tables import state
 
     settings = make_settings(data / "landing", data / "tables")
     gold.create(settings.tables)
@@ -214,7 +213,6 @@ def make(data: Path, spark: "SparkSession", now: int, made: int | None, *days: i
         lambda: spark,
         settings.tables,
         dates,
-        state.load(settings.checkpoints),
         None if made is None else datetime.fromtimestamp(made / 1000, UTC),
         datetime.fromtimestamp(now / 1000, UTC),
     )

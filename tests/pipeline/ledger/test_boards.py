@@ -10,7 +10,7 @@ import pytest
 
 from pipeline.cli import main
 from pipeline.ledger import boards
-from pipeline.tables import delta, islands, on_disk
+from pipeline.tables import delta, islands, on_disk, silver_numbers
 from pipeline.tables.columns import BOARDS, LEDGER, SILVER
 from tests.support.disk.landing_files import TIME
 
@@ -29,8 +29,8 @@ def backlog(epoch: str, first: int, last: int, received: int) -> Rows:
     return [(epoch, n, at, received) for n, at in enumerate(range(first, last, 2), 1)]
 
 
-def put(root: Path, rows: Rows, starts: dict[str, int], source: str) -> pa.Table:
-    """Put rows of silver and entries of the ledger in place; returns silver's islands."""
+def put(root: Path, rows: Rows, starts: dict[str, int], source: str) -> None:
+    """Put rows of silver and entries of the ledger in place."""
     delta.create(root / "silver", SILVER)
     on_disk.create(root)
     found: list[dict[str, Any]] = []
@@ -50,7 +50,7 @@ def put(root: Path, rows: Rows, starts: dict[str, int], source: str) -> pa.Table
         for epoch, start in starts.items()
     ]
     delta.append(root / "ledger", LEDGER, reported)
-    return islands.islands_of(pa.Table.from_pylist(found))
+    silver_numbers.add(root, islands.islands_of(pa.Table.from_pylist(found)), 1)
 
 
 def _without(row: dict[str, Any], name: str) -> dict[str, Any]:
@@ -97,29 +97,30 @@ def test_two_epochs_at_one_time_are_two_boards(
     tmp_path: Path, case: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rows, starts, source, reasons = CASES[case]
-    known = put(tmp_path, rows, starts, source)
-    boards.make(tmp_path, known, {"barn"})
+    put(tmp_path, rows, starts, source)
+    boards.make(tmp_path, {"barn"})
     found = delta.read_all(tmp_path / "boards").to_pylist()
     assert [(row["gateway"], row["reason"]) for row in found] == [("barn", r) for r in reasons]
     assert [row.keys() for row in found] == [dict(BOARDS).keys() for _ in reasons]
-    boards.make(tmp_path, known, {"mill"})
+    boards.make(tmp_path, {"mill"})
     assert delta.read_all(tmp_path / "boards").to_pylist() == found
     assert main(["ledger", "--tables", str(tmp_path)]) == (3 if reasons else 0)
     said = capsys.readouterr().out
     assert ("two boards: barn ran twice between 2025-11-21 15:47" in said) == bool(reasons)
     assert ("complete: nothing is missing" in said) != bool(reasons)
-    boards.make(tmp_path, known.slice(0, 0), None)
+    delta.remove_all(tmp_path / "islands")
+    boards.make(tmp_path, None)
     assert not delta.read_all(tmp_path / "boards").num_rows
 
 
 def test_an_epoch_that_two_others_follow_is_a_fork(tmp_path: Path) -> None:
-    known = put(tmp_path, [*steady(A, 0, 60), *steady(B, 1, 61, late=90)], {}, "gateway")
+    put(tmp_path, [*steady(A, 0, 60), *steady(B, 1, 61, late=90)], {}, "gateway")
     row: Callable[[str], dict[str, Any]] = lambda epoch: {  # noqa: E731 - one line of a table
         "gateway_id": "barn", "epoch": "00000000cc", "stream": "main", "last": 9,
         "landing_file": "20251121/ledger/collected.1-a.jsonl", "reporter": epoch,
     }  # fmt: skip
     by_file = row(B) | {"landing_file": f"barn/ledger/{B}.1.jsonl", "reporter": None}
     delta.append(tmp_path / "ledger", LEDGER, [row(A), by_file])
-    (found,) = boards.boards(tmp_path, known, None)
+    (found,) = boards.boards(tmp_path, None)
     assert (found.reason, found.epoch, found.other_epoch) == ("fork", A, B)
     assert found.last_ms - found.first_ms == 57 * MINUTE

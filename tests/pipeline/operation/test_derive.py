@@ -11,12 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipeline.cli import main
-from pipeline.clock.spans import Epoch
 from pipeline.ledger.report import read_streams, sum_line
-from pipeline.operation.derive import late_clocks
 from pipeline.tables import delta
-from pipeline.tables.islands import Island
-from pipeline.tables.state import TABLES, Commit, State
 from tests.support.disk.landing_files import (
     EPOCH,
     TIME,
@@ -153,6 +149,9 @@ def test_a_clock_that_becomes_known_corrects_earlier_rows(tmp_path: Path, run: "
     }
     assert {str(row["event_date"]) for row in rows} == {"2025-11-21"}
     assert sizes(tmp_path) == (4, 4, 1)
+    batches = sorted(table_rows(tmp_path, "batches"), key=lambda row: row["batch"])
+    epoch = {"gateway_id": "barn", "epoch": EPOCH}
+    assert [row["epochs"] for row in batches] == [[], [epoch], []]
     (resent,) = (row for row in rows if row["seq"] == 2)
     put(landing, text_of([record(2, time=FRESH + 2, resent=True)]), name_for(1, 2))
     run(tmp_path)
@@ -233,37 +232,6 @@ def test_gold_is_made_anew_for_the_dates_that_a_batch_touched(tmp_path: Path, ru
         shutil.rmtree(tmp_path / "tables" / gone)
     run(tmp_path, gold=True)
     assert all(row in table_rows(tmp_path, "readings_1h") for row in hours)
-
-
-A, B = ("barn", EPOCH), ("boat", EPOCH)
-
-
-def committed(batch: int, *ranges: tuple[str, int, int], clocks: tuple[Epoch, ...] = ()) -> Commit:
-    """Return a commit that gave silver these ranges of a gateway's numbers, and clock records."""
-    found = tuple(
-        Island(gateway, EPOCH, "main", first, last, None, None) for gateway, first, last in ranges
-    )
-    return Commit(batch, {}, dict.fromkeys(TABLES, 0), {}, found, (), (), clocks)
-
-
-@pytest.mark.parametrize(
-    ("commits", "late"),
-    [
-        ([committed(1, ("barn", 1, 9), clocks=(A,))], set()),
-        ([committed(1, ("barn", 1, 9)), committed(2, ("boat", 1, 9), clocks=(A, B))], {A}),
-        ([committed(1, ("barn", 1, 9), clocks=(A,)), committed(2, ("barn", 10, 12))], set()),
-        ([committed(1, ("barn", 1, 9), clocks=(A,)), committed(2, clocks=(A,))], {A}),
-        ([committed(1, clocks=(A,)), committed(2, ("barn", 3, 4), clocks=(B,))], set()),
-    ],
-)
-def test_only_rows_that_came_before_a_clock_record_are_timed_anew(
-    commits: list[Commit], late: set[Epoch]
-) -> None:
-    state = State()
-    state.add(*commits)
-    assert late_clocks(commits, state.islands) == late
-    state.add(committed(0, ("barn", 20, 20)))  # which those commits do not hold
-    assert late_clocks(commits, state.islands) == {A}
 
 
 @pytest.mark.uncovered

@@ -331,7 +331,7 @@ def test_settled_folders_are_read_again_when_rows_of_them_are_gone(
     for path in (tmp_path / "landing").rglob("*"):
         os.utime(path, (1_763_700_000, 1_763_700_000))
     assert run(tmp_path).files == 1
-    assert state.settled(tmp_path / "checkpoints" / "tables") != {}
+    assert state.settled(tmp_path / "tables") != {}
     assert run(tmp_path).files == 0
     shutil.rmtree(tmp_path / "tables" / "bronze")
     assert run(tmp_path).files == 1

@@ -29,7 +29,7 @@ from pipeline.tables import delta, lease, on_disk
 from pipeline.tables.columns import SILVER, arrow_schema
 from pipeline.tables.lease import held
 from pipeline.tables.lock import COPY, locked
-from pipeline.tables.state import Commit, Mark, write_commit
+from pipeline.tables.state import Commit, write_commit
 from pipeline.tables.task_files import write_file
 from tests.support.object_store import S3Server
 from tests.support.ports import free_port
@@ -101,7 +101,8 @@ def add(settings: Settings, batch: int, first_seq: int | None = None) -> None:
         written.append(write_file(root, "silver", table))
     delta.commit(root / "silver", written)
     counts = dict.fromkeys(on_disk.COUNTED, len(rows))
-    write_commit(settings.checkpoints, Commit(batch, {f"{batch}": Mark(1, 1)}, counts, {}, (), ()))
+    delta.create(root / "batches", on_disk.TABLES["batches"])
+    write_commit(root, Commit(batch, 1, counts))
 
 
 def copy(server: S3Server, url: str, table: str, version: int | None = None) -> ds.Dataset:
@@ -136,17 +137,17 @@ def test_copies_follow_their_tables(
     on_disk.create(settings.tables)
     command = ["publish", "--to", url, "--tables", str(settings.tables)]
     assert main(command) == 0
-    assert "8 of 8 copies brought up to date, 8 files with" in capsys.readouterr().out
+    assert "13 of 13 copies brought up to date, 10 files with" in capsys.readouterr().out
     assert copied(server, url) == of_batches(2)
     first = version(server, url, "silver")
 
     assert server.writes()
     assert main(command) == 0
-    assert "0 of 8 copies brought up to date, 0 files with 0 bytes" in capsys.readouterr().out
+    assert "0 of 13 copies brought up to date, 0 files with 0 bytes" in capsys.readouterr().out
     assert server.writes() == []
 
     add(settings, 3)
-    assert publish(settings, url)[::2] == (4, 3)
+    assert publish(settings, url)[::2] == (5, 4)
     assert copied(server, url) == of_batches(3)
     assert numbers(copy(server, url, "silver", first)) == [2, 3, 4, 5]
     dates = copy(server, url, "silver")
@@ -194,13 +195,13 @@ def test_files_that_compaction_joins_and_vacuum_removes(
     maintain.vacuum(settings, 0)
     done = publish(settings, url)
     assert copied(server, url) == of_batches(2)
-    assert done.files == 3, "one of each table"
+    assert done.files == 4, "one of each table"
     assert numbers(copy(server, url, "bronze", before)) == [2, 3, 4, 5]
     held = server.objects(url)
     assert main(["publish", "--to", url, "--tables", str(settings.tables), "--vacuum", "1"]) == 0
     assert server.objects(url) == held
     publish(settings, url, vacuum=0)
-    assert len(server.objects(url)) == len(held) - 8
+    assert len(server.objects(url)) == len(held) - 10
     assert copied(server, url) == of_batches(2)
 
 
@@ -279,7 +280,7 @@ def test_files_that_others_replace_are_listed_anew(
 
     acts = [lambda: os.utime(file, (1, 1)), replaced]
     meanwhile(monkeypatch, acts)
-    assert publish(settings, url).tables == 3
+    assert publish(settings, url).tables == 4
     assert copied(server, url) == of_batches(2)
     with pytest.raises(ReplacedError):
         module._put(place_of(url), LocalFile(file, 1, 1), "silver/x.parquet")
@@ -329,7 +330,7 @@ def test_copies_of_other_tables_are_left_alone_unless_they_shall_be_replaced(
     others = made(tmp_path / "others", batches=1)
     command = ["publish", "--to", url, "--tables", str(others.tables)]
     assert main(command) == 2
-    assert f"{url}/bronze is no copy of these tables" in capsys.readouterr().err
+    assert f"{url}/batches is no copy of these tables" in capsys.readouterr().err
     assert copied(server, url) == of_batches(2)
     assert main([*command, "--replace"]) == 0
     assert copied(server, url) == of_batches(1)

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pipeline.errors import PipelineError
+from pipeline.tables import silver_numbers
 from tests.support.disk.landing_files import put_records, record
 from tests.support.pipeline_kills import Killed, kill_at
-from tests.support.pipeline_tables import contents, sizes
+from tests.support.pipeline_tables import contents, known, sizes, table_rows
 
 if TYPE_CHECKING:
     from pipeline.operation.once import Totals
@@ -22,14 +23,18 @@ pytestmark = pytest.mark.spark
 
 
 KILLS = [
+    ("pipeline.batches.run_batch.note_files", 1, True),
     ("pipeline.batches.run_batch.write_landing", 1, True),
     ("pipeline.batches.run_batch.write_silver", 1, True),
-    ("pipeline.batches.run_batch.discard", 1, False),
-    ("pipeline.tables.delta.commit", 1, True),
+    ("pipeline.batches.run_batch.discard", 1, True),
     ("pipeline.tables.delta.commit", 2, True),
     ("pipeline.tables.delta.commit", 3, True),
+    ("pipeline.tables.delta.commit", 4, True),
+    ("pipeline.tables.silver_numbers.add", 1, False),
+    ("pipeline.tables.silver_numbers.add", 1, True),
     ("pipeline.batches.run_batch.write_commit", 1, False),
     ("pipeline.batches.run_batch.write_commit", 1, True),
+    ("pipeline.ledger.make.make", 1, True),
 ]
 
 
@@ -56,9 +61,11 @@ def test_kills_leave_nothing_behind(tmp_path: Path, run: "Run", undisturbed: Pat
                 run(tmp_path)
     run(tmp_path)
     assert contents(tmp_path) == contents(undisturbed)
+    assert known(tmp_path) == known(undisturbed)
     left = {path.name for path in (tmp_path / "tables").iterdir()} - {"runs", "_lease"}
     assert sorted(left) == [
-        *("boards", "bronze", "clocks", "gaps", "ledger", "quarantine", "silver", "streams")
+        *("batches", "boards", "bronze", "clocks", "files", "folders", "gaps", "islands"),
+        *("ledger", "quarantine", "quarantined", "silver", "streams"),
     ]
 
 
@@ -75,20 +82,41 @@ def delete_tables(data: Path) -> None:
     shutil.rmtree(data / "tables")
 
 
-def delete_silver(data: Path) -> None:
-    shutil.rmtree(data / "tables" / "silver")
-
-
 def delete_checkpoints(data: Path) -> None:
     shutil.rmtree(data / "checkpoints")
 
 
-def cut_a_file(data: Path) -> None:
-    part = next((data / "tables" / "bronze").glob("*.parquet"))
-    part.write_bytes(part.read_bytes()[:100])
+def delete(table: str) -> Callable[[Path], None]:
+    def gone(data: Path) -> None:
+        shutil.rmtree(data / "tables" / table)
+
+    return gone
 
 
-DAMAGES = [delete_tables, delete_silver, delete_checkpoints, cut_a_file]
+def cut(table: str) -> Callable[[Path], None]:
+    """Damage a file of a table, which only `--verify` sees."""
+
+    def damaged(data: Path) -> None:
+        part = next((data / "tables" / table).glob("*.parquet"))
+        part.write_bytes(part.read_bytes()[:100])
+
+    damaged.__name__ = "cut"
+    return damaged
+
+
+def delete_batches_of_joined_islands(data: Path) -> None:
+    silver_numbers.tidy(data / "tables", many=1)
+    delete("batches")(data)
+
+
+OF_STATE = ("batches", "files", "islands", "quarantined")
+DAMAGES = [
+    delete_tables,
+    delete_checkpoints,
+    delete_batches_of_joined_islands,
+    *map(delete, ("silver", *OF_STATE)),
+    *map(cut, ("bronze", *OF_STATE)),
+]
 
 
 @pytest.mark.uncovered
@@ -97,8 +125,9 @@ def test_everything_comes_back(
     settled: Path, undisturbed: Path, run: "Run", damage: Callable[[Path], None]
 ) -> None:
     damage(settled)
-    totals = run(settled, verify=damage is cut_a_file)
+    totals = run(settled, verify=damage.__name__ == "cut")
     assert contents(settled) == contents(undisturbed)
+    assert known(settled) == known(undisturbed)
     assert totals.reasons.total() == totals.quarantined
 
 
@@ -108,12 +137,15 @@ def test_a_repair_that_is_killed_is_ended_by_the_next_run(
 ) -> None:
     put_records(settled / "landing", [record(9)], first=9)
     run(settled)
-    expected = contents(Path(shutil.copytree(settled, tmp_path / "expected")))
-    cut_a_file(settled)
+    before = Path(shutil.copytree(settled, tmp_path / "expected"))
+    cut("bronze")(settled)
     for verify, place, call, after in (
-        (True, "pipeline.tables.state.forget", 1, True),
-        (False, "pipeline.tables.delta.remove", 1, True),
-        (False, "pipeline.tables.delta.remove", 3, False),
+        (True, "pipeline.tables.delta.remove_all", 1, False),
+        (True, "pipeline.tables.delta.remove", 1, True),
+        (False, "pipeline.tables.delta.remove", 2, True),
+        (False, "pipeline.tables.delta.remove", 4, False),
+        (False, "pipeline.tables.delta.remove", 9, True),
+        (False, "pipeline.tables.silver_numbers.overwrite", 1, True),
         (False, "pipeline.batches.run_batch.write_commit", 1, False),
     ):
         with pytest.MonkeyPatch.context() as patch:
@@ -121,10 +153,11 @@ def test_a_repair_that_is_killed_is_ended_by_the_next_run(
             with pytest.raises(Killed):
                 run(settled, verify=verify)
     run(settled)
-    assert contents(settled) == expected
+    assert contents(settled) == contents(before)
+    assert known(settled) == known(before)
 
 
-@pytest.mark.parametrize("damage", DAMAGES[1:])
+@pytest.mark.parametrize("damage", [delete("silver"), delete("batches"), cut("bronze")])
 def test_rows_that_could_not_come_back_are_not_taken_out(
     settled: Path, run: "Run", damage: Callable[[Path], None]
 ) -> None:
@@ -132,7 +165,7 @@ def test_rows_that_could_not_come_back_are_not_taken_out(
     shutil.rmtree(settled / "landing")
     before = set((settled / "tables").rglob("part-*"))
     with pytest.raises(PipelineError, match="batch 1 of the tables differs"):
-        run(settled, verify=damage is cut_a_file)
+        run(settled, verify=damage.__name__ == "cut")
     assert set((settled / "tables").rglob("part-*")) == before
 
 
@@ -141,7 +174,7 @@ def test_without_tables_and_files_nothing_is_left(settled: Path, run: "Run") -> 
     shutil.rmtree(settled / "landing")
     run(settled)
     assert sizes(settled) == (0, 0, 0)
-    assert not list((settled / "checkpoints" / "tables").glob("[0-9]*.json"))
+    assert table_rows(settled, "batches") == []
 
 
 @pytest.mark.uncovered

@@ -11,7 +11,6 @@ from pipeline.tables.islands import (
     numbers,
     overlapping,
     table_of,
-    with_new,
 )
 
 ROWS = st.lists(
@@ -54,4 +53,3 @@ def test_islands_hold_exactly_the_numbers_that_came(
         assert by == ([place] if place >= 0 else [])
     together = islands_of(table(rows + others))
     assert merged(pa.concat_tables([found, more])) == together
-    assert sorted(each(with_new(found, more))) == list(each(together))
