@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from pipeline.settings import Settings
-from pipeline.tables import delta
+from pipeline.tables import delta, on_disk, silver_numbers
 from pipeline.tables.state import State
 
 if TYPE_CHECKING:
@@ -111,6 +111,9 @@ def _correct(
     epochs = {(each["gateway_id"], each["epoch"]) for found in listed for each in found}
     if epochs and state.rows["silver"]:
         correct(session, settings.tables, epochs, note)
+        if not state.trimmed:  # else silver lacks numbers that it had
+            found = on_disk.silver_islands(settings.tables, epochs)
+            silver_numbers.replace(settings.tables, epochs, found)
 
 
 def _streams(state: State) -> set[tuple[str, str, str]] | None:

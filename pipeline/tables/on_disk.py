@@ -29,6 +29,7 @@ from pipeline.tables.columns import (
     is_first,
 )
 from pipeline.tables.delta import Where
+from pipeline.tables.silver_numbers import Epochs
 from pipeline.tables.task_files import Written
 
 TABLES: dict[str, Columns] = {
@@ -79,12 +80,20 @@ def remove_batches(root: Where, batches: Collection[int]) -> None:
         delta.remove(root / table, "batch", batches)
 
 
-def silver_islands(root: Where) -> pa.Table:
-    """Return the islands of silver rows, by the rows themselves."""
+def silver_islands(root: Where, epochs: Epochs | None = None) -> pa.Table:
+    """Return the islands of silver's rows, by the rows themselves, of these epochs if not None."""
+    files = delta.files(root / "silver")
+    if epochs is not None:
+        known = silver_numbers.of_epochs(root, epochs)
+        files = [each for each in files if delta.may_hold(each, known)]
     found = islands.SCHEMA.empty_table()
-    for part in delta.scan(root / "silver", [*KEY, "event_time"]):
-        more = islands.islands_of(with_ms(pa.Table.from_batches([part])))
-        found = islands.merged(pa.concat_tables([found, more]))
+    for each in files:
+        for part in delta.parts(root / "silver", each, [*KEY, "event_time"]):
+            rows = pa.Table.from_batches([part])
+            if epochs is not None:
+                rows = rows.filter(silver_numbers.are_of(rows, epochs))
+            more = islands.islands_of(with_ms(rows))
+            found = islands.merged(pa.concat_tables([found, more]))
     return found
 
 

@@ -48,6 +48,15 @@ def overwrite(root: Where, found: pa.Table) -> None:
     delta.overwrite(root / TABLE, _of_batch(found, None))
 
 
+def replace(root: Where, epochs: Epochs, found: pa.Table) -> None:
+    """Put islands in the place of those of these epochs; all batches count."""
+    table = root / TABLE
+    for portion in portions([(table, "gateway_id")], {gateway for gateway, _ in epochs}, AT_ONCE):
+        stay = (part.filter(pc.invert(are_of(part, epochs))) for part in of_gateways(root, portion))
+        new = found.filter(pc.is_in(found["gateway_id"], value_set=strings(portion)))
+        delta.overwrite_parts(table, _of_batch(merged([*stay, new]), None), "gateway_id", portion)
+
+
 def tidy(root: Where, many: int) -> None:
     """Put the islands of batches together, if the table has many files; all batches count."""
     table = root / TABLE

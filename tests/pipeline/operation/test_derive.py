@@ -23,7 +23,7 @@ from tests.support.disk.landing_files import (
     record,
     text_of,
 )
-from tests.support.pipeline_tables import sizes, table_rows
+from tests.support.pipeline_tables import islands, sizes, table_rows
 
 if TYPE_CHECKING:
     from pipeline.operation.once import Totals
@@ -149,6 +149,8 @@ def test_a_clock_that_becomes_known_corrects_earlier_rows(tmp_path: Path, run: "
     }
     assert {str(row["event_date"]) for row in rows} == {"2025-11-21"}
     assert sizes(tmp_path) == (4, 4, 1)
+    times = [(row["gateway_id"], row["first_time"], row["last_time"]) for row in islands(tmp_path)]
+    assert times == [("barn", TIME + 1, TIME + 120), ("mill", TIME, TIME)]
     batches = sorted(table_rows(tmp_path, "batches"), key=lambda row: row["batch"])
     epoch = {"gateway_id": "barn", "epoch": EPOCH}
     assert [row["epochs"] for row in batches] == [[], [epoch], []]
