@@ -1,5 +1,6 @@
 """How whatever changes the tables begins: with all of them there, and what was committed."""
 
+from pipeline.operation.migrate import migrate
 from pipeline.settings import Settings
 from pipeline.tables import on_disk, silver_numbers, state
 from pipeline.tables.damage import drop_unreadable
@@ -13,6 +14,7 @@ def begin(settings: Settings, *, verify: bool = False) -> tuple[State, int]:
     if root.folder is not None:
         root.folder.mkdir(parents=True, exist_ok=True)
     newest = on_disk.create(root)
+    migrate(settings.checkpoints, root)
     if verify:
         drop_unreadable(root)
     return state.load(root), newest

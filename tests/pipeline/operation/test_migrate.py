@@ -1,0 +1,153 @@
+"""Checkpoints as earlier versions wrote them, and what the next run makes of them."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pipeline.errors import PipelineError
+from pipeline.operation.migrate import migrate
+from pipeline.tables import on_disk, state
+from tests.support.disk.landing_files import EPOCH, put, put_records, record, text_of
+from tests.support.pipeline_kills import Killed, kill_at
+from tests.support.pipeline_tables import contents, islands, known, sizes, table_rows
+
+if TYPE_CHECKING:
+    from pipeline.operation.once import Totals
+
+    Run = Callable[..., Totals]
+
+pytestmark = pytest.mark.spark
+
+OF_STATE = ("batches", "files", "folders", "islands", "quarantined")
+STREAM = ("gateway_id", "epoch", "stream")
+REASONS = {"not_an_object": 1, "not_json": 1, "key_conflict": 1}
+Rows = dict[str, list[dict[str, Any]]]
+
+
+@pytest.fixture(scope="module")
+def settled(tmp_path_factory: pytest.TempPathFactory, run: "Run") -> Path:
+    """Return a data folder whose tables have three batches, and a clock record of the last."""
+    data = tmp_path_factory.mktemp("settled")
+    put_records(data / "landing", [record(1), record(2), b"null"])
+    run(data)
+    put_records(data / "landing", [record(4), b"{", record(4, content=b"z")], first=4)
+    run(data, gold=True)
+    put_records(data / "landing", [record(3)], first=3)
+    clock = {"epoch": EPOCH, "offset_ms": 1, "uncertainty_ms": 70, "from": 0, "to": 9999}
+    clock |= {"numbers": {"main": [1, 2]}, "boot": "b", "uptime_ms": 0}
+    put(data / "landing" / "barn", text_of([clock]), f"{EPOCH}.1.jsonl", gateway="clock")
+    run(data, gold=True)
+    return data
+
+
+def as_before(data: Path, snapshot: int) -> None:
+    """Write what the state's tables say as checkpoints, so many batches of them a snapshot."""
+    folder = data / "checkpoints" / "tables"
+    rows = {table: table_rows(data, table) for table in OF_STATE}
+    for row in (*rows["files"], *rows["islands"]):
+        row["batch"] = row["batch"] or 1  # of several, which a correction put together
+    marks = state.load(data / "tables")
+    for table in OF_STATE:
+        shutil.rmtree(data / "tables" / table)
+    for batch in sorted(rows["batches"], key=lambda row: row["batch"]):
+        if batch["batch"] > snapshot:
+            write_commit(folder, batch, rows)
+    if snapshot:
+        write_snapshot(folder / "snapshot-0000000007", snapshot, rows)
+    note: dict[str, object] = {"compared": marks.compared, "golden": marks.golden}
+    note |= {"mapped": marks.mapped}
+    note |= {"corrected": list(marks.corrected), "made": marks.made and marks.made.isoformat()}
+    (folder / "derived.json").write_text(json.dumps({"version": 2} | note))
+    (folder / "settled.json").write_text("{}")
+
+
+def write_commit(folder: Path, batch: dict[str, Any], rows: Rows) -> None:
+    number = batch["batch"]
+    here = {t: [row for row in rows[t] if row["batch"] == number] for t in ("files", "islands")}
+    commit = {
+        "version": 2,
+        "batch": number,
+        "files": {row["name"]: [row["size"], row["mtime"]] for row in here["files"]},
+        "rows": {table: batch[table] for table in state.TABLES},
+        "reasons": dict(batch["reasons"]),
+        "islands": [list(row.values())[:-1] for row in here["islands"]],
+        "dates": [str(day) for day in batch["dates"]],
+        "streams": [[each[name] for name in STREAM] for each in batch["streams"]],
+        "epochs": [[each[name] for name in STREAM[:2]] for each in batch["epochs"]],
+    }
+    (folder / f"{number:010d}.json").write_text(json.dumps(commit))
+
+
+def write_snapshot(folder: Path, upto: int, rows: Rows) -> None:
+    folder.mkdir()
+    for table in ("batches", "files", "islands"):
+        listed = [row for row in rows[table] if row["batch"] <= upto]
+        for row in listed:
+            for name in ("dates", "streams", "epochs", "reasons"):
+                row.pop(name, None)
+            if table == "islands":
+                del row["batch"]
+        pq.write_table(pa.Table.from_pylist(listed), folder / f"{table}.parquet")
+    header = {"version": 2, "last": upto, "trimmed": False, "reasons": {}}
+    (folder / "header.json").write_text(json.dumps(header))
+
+
+KILLS = [
+    ("pipeline.tables.delta.append_table", 1, True),
+    ("pipeline.tables.silver_numbers.overwrite", 1, True),
+    ("pipeline.tables.delta.append", 2, True),
+    ("pipeline.tables.delta.note", 1, True),
+    ("pipeline.operation.migrate._move", 1, True),
+    ("pipeline.tables.state.load", 1, False),
+]
+
+
+@pytest.mark.parametrize("snapshot", [0, 2, 3])
+def test_a_run_moves_what_was_committed_whatever_is_killed(
+    settled: Path, tmp_path: Path, run: "Run", capsys: pytest.CaptureFixture[str], snapshot: int
+) -> None:
+    data = Path(shutil.copytree(settled, tmp_path / "data"))
+    before = known(data)
+    as_before(data, snapshot)
+    for place, call, after in KILLS:
+        with pytest.MonkeyPatch.context() as patch:
+            kill_at(patch, place, call, after=after)
+            with pytest.raises(Killed):
+                run(data)
+    assert capsys.readouterr().err.count("what was committed is in the tables") == 1
+    totals = run(data, gold=True)
+    assert (totals.files, totals.reasons) == (0, REASONS)
+    assert contents(data) == contents(settled)
+    after_it = known(data)
+    assert {**after_it, "batches": None} == {**before, "batches": None}
+    assert islands(data) == islands(settled)
+    assert [row["batch"] for row in table_rows(data, "batches")] == [1, 2, 3]
+    left = {path.name for path in (data / "checkpoints" / "tables").iterdir()}
+    assert not {name for name in left if "json" in name or "snapshot" in name}
+    put_records(data / "landing", [record(3), record(5)], first=5)
+    run(data, gold=True)
+    assert sizes(data)[:2] == (sizes(settled)[0] + 2, sizes(settled)[1] + 1)
+    assert not run(data, verify=True).doubled
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b"[]", b"{}", b'{"version":2}', b'{"version":2,"batch":3}', b"\0" * 40]
+)
+def test_a_damaged_file_is_no_commit(tmp_path: Path, content: bytes) -> None:
+    on_disk.create(tmp_path / "tables")
+    (tmp_path / "0000000003.json").write_bytes(content)
+    migrate(tmp_path, tmp_path / "tables")
+    assert state.load(tmp_path / "tables").count == 0
+
+
+@pytest.mark.parametrize("version", [1, 3])
+def test_another_version_stops_the_run(tmp_path: Path, version: int) -> None:
+    (tmp_path / "0000000001.json").write_text(json.dumps({"version": version, "news": True}))
+    with pytest.raises(PipelineError, match=rf"0000000001\.json has version {version}, .* knows 2"):
+        migrate(tmp_path, tmp_path / "tables")
