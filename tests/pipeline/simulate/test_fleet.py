@@ -55,9 +55,10 @@ HOURS = 8
 
 KILLS = (
     ("pipeline.batches.run_batch.write_silver", 1),
-    ("pipeline.ledger.make._replace", 1),
-    ("pipeline.gold.make._swap", 1),
-    ("pipeline.gold.make._swap", 5),
+    ("pipeline.tables.silver_numbers.add", 1),
+    ("pipeline.ledger.make._made", 1),
+    ("pipeline.tables.delta.replace", 1),
+    ("pipeline.tables.delta.replace", 5),
     ("pipeline.gold.make._make_readings", 1),
 )
 """Where each run of few gateways is killed before it ends: in a batch, and in what follows it."""
