@@ -90,6 +90,7 @@ def delete(table: str) -> Callable[[Path], None]:
     def gone(data: Path) -> None:
         shutil.rmtree(data / "tables" / table)
 
+    gone.__name__ = f"delete {table}"
     return gone
 
 
