@@ -137,6 +137,20 @@ def test_output_is_announced_once_for_each_time_it_is_fetched() -> None:
     assert connection.packets_sent == 3
 
 
+def test_a_barrier_serves_until_an_answer_or_a_receiver_needs_it() -> None:
+    connection = Connection(1_024)
+    unused, received, answered = Barrier(), Barrier(), Barrier()
+    connection.barrier = unused
+    connection.data_to_send(0)
+    assert connection.barrier is unused
+    received.add()
+    connection.answer(PUBACK, (1,), 1, answered)
+    for barrier in (received, answered):
+        connection.barrier = barrier
+        connection.data_to_send(0)
+        assert connection.barrier is None
+
+
 def test_a_settled_barrier_announces_the_answer_that_waits_for_it() -> None:
     announced: list[None] = []
     connection = Connection(1_024, on_output=lambda: announced.append(None))
