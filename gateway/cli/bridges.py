@@ -175,7 +175,7 @@ def status_lines(bridge: Entry) -> Iterator[str]:
 def _last_seen(bridge: Entry) -> str:
     if bridge["age"] is not None:
         return f"last received {spell_age(bridge['age'])} ago"
-    if bridge["sent"]:  # by a bridge that has no devices of its own
+    if bridge.get("sent"):  # by a bridge without devices; an earlier gateway does not say it
         return f"{bridge['sent']:,} messages sent, the last {spell_age(bridge['sent_age'])} ago"
     return "nothing came yet"
 
