@@ -77,6 +77,7 @@ def beside(work: Path, rows: int, *, gold: bool) -> None:
     """Print what new rows cost beside a history of so many."""
     days = max(1, rows // (GATEWAYS * OF_A_DAY))
     settings = make_settings(work / "landing", work / "tables")
+    (work / "landing").mkdir()
     middle = days * OF_A_DAY // 2
     gap = range(middle, middle + 2 * NEW)
     history(settings, days, gap)
