@@ -16,17 +16,19 @@ import argparse
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from bench.pipeline import TICKS, cpu_seconds
+from bench.pipeline import TICKS
 from pipeline.tables.columns import RECORD, arrow_schema
 from tests.support.processes.spark_cluster import Cluster, cluster
 
@@ -39,6 +41,8 @@ BEGIN = 1_763_683_200_000
 VALUES = 997
 CASES = ("1000000x1000", "3000000x1000", "10000000x1000", "1000000x10000", "1000000x100000")
 FLEETS = (1_000, 100_000, 10_000_000)
+LOOK_SECONDS = 0.25
+"""Between two looks at the processes of a run."""
 ROWS_A_SECOND = SENSORS / 60
 """Of a gateway."""
 ONCE = """
@@ -109,12 +113,48 @@ def measured(rows: int, gateways: int, workers: int, more: tuple[str, ...]) -> C
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
             ) as once:
                 assert once.stdout is not None
-                said = next(line for line in once.stdout if line.startswith("shares"))
-                clock = time.monotonic() - begun
-                at_workers = 0.0 if spark is None else sum(map(cpu_seconds, spark.pids))
+                with Counter([once.pid, *(spark.pids if spark else ())]) as counter:
+                    said = next(line for line in once.stdout if line.startswith("shares"))
+                    clock = time.monotonic() - begun
                 once.communicate()
-            driver, java, tasks, driver_mib, java_mib = map(float, said.split()[1:])
-            return Cost(driver, java, tasks + at_workers, driver_mib, java_mib, clock)
+            driver, java, driver_mib, java_mib = map(float, said.split()[1:])
+            tasks = sum(counter.seconds.values()) - driver - java
+            return Cost(driver, java, tasks, driver_mib, java_mib, clock)
+
+
+class Counter:
+    """Counts the CPU seconds of processes and of all that they start, until the block ends.
+
+    Nobody else knows those of Spark's Python workers: their parent ignores how they end, so the
+    kernel drops their time, and a worker without a task ends after a minute.
+    """
+
+    def __init__(self, pids: list[int]) -> None:
+        self.seconds: dict[tuple[int, str], float] = {}
+        """Of each process, by its id and start."""
+        self._pids = pids
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._count)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def _count(self) -> None:
+        while not self._ended.wait(LOOK_SECONDS):
+            for pid in self._pids:
+                self._look(pid)
+
+    def _look(self, pid: int) -> None:
+        with suppress(FileNotFoundError, ProcessLookupError):
+            self.seconds[pid, _stat(pid)[19]] = _own(pid)
+            for task in Path(f"/proc/{pid}/task").iterdir():
+                for child in (task / "children").read_text().split():
+                    self._look(int(child))
 
 
 @contextmanager
@@ -134,17 +174,20 @@ def configured(work: Path, spark: Cluster | None) -> tuple[str, ...]:
 
 
 def shares(pid: int) -> tuple[float, ...]:
-    """Return CPU seconds of a driver, its Java and what that started, and the MiB of the two."""
+    """Return the CPU seconds of a driver and of its Java, and the MiB of the two."""
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     javas = [int(each) for each in children if "java" in Path(f"/proc/{each}/comm").read_text()]
     java = javas[0] if javas else None
-    own, its = _own(pid), _own(java) if java else 0.0
-    return own, its, cpu_seconds(pid) - own - its, _peak(pid), _peak(java) if java else 0.0
+    return _own(pid), _own(java) if java else 0.0, _peak(pid), _peak(java) if java else 0.0
 
 
 def _own(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return sum(map(int, fields[11:13])) / TICKS
+    return sum(map(int, _stat(pid)[11:13])) / TICKS
+
+
+def _stat(pid: int) -> list[str]:
+    """Return what the kernel says of a process from its state on."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
 
 
 def _peak(pid: int) -> float:
