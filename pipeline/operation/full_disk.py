@@ -27,7 +27,6 @@ def working(settings: Settings) -> Iterator[None]:
     if settings.tables.folder is None:
         store = store_errors(f"cannot work on {settings.tables}")
     with full_disk(settings), store, held(settings.tables):
-        settings.checkpoints.mkdir(parents=True, exist_ok=True)
         yield
 
 
