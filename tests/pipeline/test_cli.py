@@ -198,7 +198,6 @@ def test_without_options_it_reads_what_the_demonstration_wrote(
     (tmp_path / "var" / "landing").mkdir(parents=True)
     assert main(["once"]) == 0
     assert sizes(tmp_path / "var") == (0, 0, 0)
-    assert (tmp_path / "var" / "checkpoints").is_dir()
 
 
 def test_what_is_not_read_is_told(
@@ -214,7 +213,7 @@ def test_what_is_not_read_is_told(
 
 
 @pytest.mark.parametrize(
-    "place", ["landing", "tables", "tables/bronze", "tables/gaps", "checkpoints"]
+    "place", ["landing", "tables", "tables/bronze", "tables/gaps", "tables/batches"]
 )
 def test_a_file_in_a_folder_s_place_is_told_in_a_line(
     tmp_path: Path, java_command: None, capsys: pytest.CaptureFixture[str], place: str

@@ -104,8 +104,8 @@ def test_status_compaction_and_retention(
     (tmp_path / "tables" / "bronze" / file["path"]).unlink()
     assert run(tmp_path, verify=True).files == 4, "those that were read into the joined file"
     assert contents(tmp_path) == after
-    copy = Path(shutil.copytree(tmp_path, tmp_path.with_name("without checkpoints")))
-    shutil.rmtree(copy / "checkpoints")
+    copy = Path(shutil.copytree(tmp_path, tmp_path.with_name("without batches")))
+    shutil.rmtree(copy / "tables" / "batches")
     run(copy)
     assert contents(copy) == after
 

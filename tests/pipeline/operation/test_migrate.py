@@ -49,6 +49,7 @@ def settled(tmp_path_factory: pytest.TempPathFactory, run: "Run") -> Path:
 def as_before(data: Path, snapshot: int) -> None:
     """Write what the state's tables say as checkpoints, so many batches of them a snapshot."""
     folder = data / "checkpoints" / "tables"
+    folder.mkdir(parents=True, exist_ok=True)
     rows = {table: table_rows(data, table) for table in OF_STATE}
     for row in (*rows["files"], *rows["islands"]):
         row["batch"] = row["batch"] or 1  # of several, which a correction put together

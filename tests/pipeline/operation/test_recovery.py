@@ -69,7 +69,7 @@ def test_kills_leave_nothing_behind(tmp_path: Path, run: "Run", undisturbed: Pat
     ]
 
 
-# Tables and checkpoints that do not belong together.
+# Tables of which something is gone or damaged.
 
 
 @pytest.fixture
@@ -80,10 +80,6 @@ def settled(tmp_path: Path, undisturbed: Path) -> Path:
 
 def delete_tables(data: Path) -> None:
     shutil.rmtree(data / "tables")
-
-
-def delete_checkpoints(data: Path) -> None:
-    shutil.rmtree(data / "checkpoints")
 
 
 def delete(table: str) -> Callable[[Path], None]:
@@ -113,7 +109,6 @@ def delete_batches_of_joined_islands(data: Path) -> None:
 OF_STATE = ("batches", "files", "islands", "quarantined")
 DAMAGES = [
     delete_tables,
-    delete_checkpoints,
     delete_batches_of_joined_islands,
     *map(delete, ("silver", *OF_STATE)),
     *map(cut, ("bronze", *OF_STATE)),
