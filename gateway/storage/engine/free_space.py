@@ -111,6 +111,7 @@ CHECK_SECONDS = 0.01
 commit is checked: with checks each 0.1 s a small disk filled up between two."""
 
 PLENTY_BYTES = 256 * 1024 * 1024
+"""Any batch fits into so many: COST times the most that is pending."""
 
 CACHE_PART = 8
 """The writer's page cache is this fraction of the reserve, 2 MiB of 16: before a COMMIT at most so
@@ -253,9 +254,10 @@ class FreeSpace:
         """Restart the gateway if a batch with publishers' rows prevents those that delete.
 
         Not if something else takes the space of the reserve: the next run could not delete either.
+        Nor if any batch would fit: then the disk refuses for another reason than its space.
         """
         free, size = self._reserve.measure()
-        if number <= self._last_accepted and free >= size // 2:
+        if number <= self._last_accepted and size // 2 <= free < PLENTY_BYTES:
             self._last_accepted = 0  # once
             logger.critical("%s", STUCK)
             self._restart()
