@@ -4,6 +4,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from pipeline.clock.spans import Epoch
 from pipeline.settings import Settings
 from pipeline.tables import delta, on_disk, silver_numbers
 from pipeline.tables.state import State
@@ -35,8 +36,10 @@ def derive(
 
     if state.compared < state.last or not state.compared:
         how.watch("ledger", 0, 1)
-        _correct(settings, state, session, note)
+        corrected = _correct(settings, state, session, note)
         touched = _streams(state)
+        if touched is not None:  # gaps have the times of the rows around them
+            touched |= {(gateway, epoch, "") for gateway, epoch in corrected}
         ledger_tables.make(settings.tables, touched, note)
         gateways = None if touched is None else {key[0] for key in touched}
         boards.make(settings.tables, gateways)
@@ -103,8 +106,11 @@ def _correct(
     state: State,
     session: "Callable[[], SparkSession]",
     note: Callable[[set[str]], None],
-) -> None:
-    """Correct rows that came in an earlier batch than the clock records of their epochs."""
+) -> set[Epoch]:
+    """Correct rows that came in an earlier batch than the clock records of their epochs.
+
+    Returns these epochs.
+    """
     from pipeline.clock.correct import correct
 
     listed = (row["epochs"] for row in state.since(state.compared, ("epochs",)))
@@ -114,6 +120,7 @@ def _correct(
         if not state.trimmed:  # else silver lacks numbers that it had
             found = on_disk.silver_islands(settings.tables, epochs)
             silver_numbers.replace(settings.tables, epochs, found)
+    return epochs
 
 
 def _streams(state: State) -> set[tuple[str, str, str]] | None:

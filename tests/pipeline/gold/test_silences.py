@@ -171,6 +171,26 @@ def test_a_later_report_of_either_start_gives_a_silence_over_a_restart_its_cause
 
 
 @pytest.mark.uncovered
+def test_a_silence_keeps_its_cause_where_the_clock_became_known_later(
+    tmp_path: Path, run: "Run"
+) -> None:
+    landing = tmp_path / "landing"
+    sent = [*messages(BEFORE), *messages(BEHIND)]
+    late = {"received": TIME + 3 * 86_400_000}
+    put_records(landing, [each | late | {"time": each["time"] - TIME} for each in sent])  # type: ignore[operator]
+    report(landing, [1, 6, "delivered", ""], [7, 29, "filtered", "0@4c1d20aa"])
+    run(tmp_path, gold=True)
+    clock = {"epoch": EPOCH, "offset_ms": TIME, "uncertainty_ms": 70, "from": 0, "to": TIME}
+    clock |= {"numbers": {"main": [1, 35]}, "boot": "b", "uptime_ms": 0}
+    put(landing / "barn", text_of([clock]), f"{EPOCH}.1.jsonl", gateway="clock")
+    run(tmp_path, gold=True)
+    put_records(landing, [record(1, gateway_id="mill")], gateway="mill")
+    run(tmp_path, gold=True)
+    assert silences(tmp_path) == [("temperature", "rule", 24.0)]
+    assert gaps(tmp_path) == {"temperature": 0}
+
+
+@pytest.mark.uncovered
 def test_a_gateway_whose_rules_leave_all_out_is_not_silent(tmp_path: Path, run: "Run") -> None:
     landing = tmp_path / "landing"
     settings = make_settings(landing, tmp_path / "tables")
