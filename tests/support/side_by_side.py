@@ -63,6 +63,7 @@ SPARK = tuple(
         "test_in_a_session.py",
         "test_cli.py::test_a_key_that_silver_has_twice_is_told",
         "test_schema_evolution.py",
+        "test_tables_in_stores.py",
     )
 )
 """What the names of tests begin with that share one Java, and so one worker."""

@@ -286,6 +286,7 @@ def test_a_job_that_fails_is_told_in_a_line_and_can_be_done_again(
         patch.setattr("pipeline.batches.run_batch.write_landing", with_a_lost_file)
         with pytest.raises(JobError, match=r"FileNotFoundError: .*lost.jsonl'$"):
             run(tmp_path)  # in a session that has its log elsewhere
+        log.parent.mkdir(parents=True)
         log.touch()
         with pytest.raises(JobError, match=r"lost.jsonl' \(Spark's log: .*spark\.log\)$"):
             run(tmp_path)
