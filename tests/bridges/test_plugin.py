@@ -83,7 +83,7 @@ def test_its_mistakes_and_its_description_come_from_the_declaration(
     tmp_path: Path, site: dict[str, str]
 ) -> None:
     output = tidegate(site, "bridges", "tank").stdout
-    assert "- `level` (required; 0–100): what is published" in output
+    assert "- `level` (required; 0\N{EN DASH}100): what is published" in output
     path = tmp_path / "gateway.toml"
     for text, mistake in (
         ("[[tank]]", "tank[0].level: must be given"),

@@ -50,6 +50,7 @@ SPARK = tuple(
         "gold/test_own.py",
         "gold/test_readings_over_time.py",
         "gold/test_silences.py",
+        "operation/test_catalogs.py",
         "operation/test_derive.py",
         "operation/test_full_disk.py",
         "operation/test_maintain.py",
