@@ -34,10 +34,16 @@ _ENCODING_NUMBERS = {"utf-8": 1, "utf-16-le": 2, "utf-16-be": 3}
 """The header's numbers of encodings."""
 
 
+LOCK_SECONDS = 5.0
+"""How long a query waits for a lock that somebody else has."""
+BLOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL)
+
+
 class Shortcut:
     """Reads the rows of a range with SQLite.
 
-    The caller compares them, and otherwise reads pages.
+    The caller compares them, and otherwise reads pages. A lock is waited for once: each group of
+    pages would wait for it again, for minutes in all.
     """
 
     def __init__(self, path: Path, header: bytes, form: Form) -> None:
@@ -46,7 +52,9 @@ class Shortcut:
         is_usable = _is_safe(path) and _is_of(header, form)
         uri = f"{path.absolute().as_uri()}?mode=ro" if is_usable else ":memory:"
         try:
-            self._connection = sqlite3.connect(uri, uri=True, isolation_level=None)
+            self._connection = sqlite3.connect(
+                uri, timeout=LOCK_SECONDS, uri=True, isolation_level=None
+            )
         except sqlite3.Error:
             self._connection = sqlite3.connect(":memory:")
 
@@ -79,10 +87,18 @@ class Shortcut:
 
         Otherwise it might read a column's name as a text.
         """
-        if layout.name not in self._compared:
-            if layout_of(self._connection, layout.name) != layout:
-                raise ValueError("a damaged statement")
-            self._compared.add(layout.name)
+        if layout.name in self._compared:
+            return
+        try:
+            found = layout_of(self._connection, layout.name)
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF in BLOCKED:
+                self.close()
+                self._connection = sqlite3.connect(":memory:")  # has no table, and says so at once
+            raise
+        if found != layout:
+            raise ValueError("a damaged statement")
+        self._compared.add(layout.name)
 
 
 def _is_of(header: bytes, form: Form) -> bool:

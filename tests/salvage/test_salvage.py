@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from gateway.salvage import salvage as module
 from gateway.salvage.cells import TABLE_LEAF, children, kind_of, rows_of
+from gateway.salvage.layouts import Layout, layout_of
 from gateway.salvage.pages import Pages
 from gateway.salvage.salvage import salvage
 from tests.support.disk.damaged_database import PAGE, Known, all_rows, fresh, table_names
@@ -21,6 +23,30 @@ def test_a_sound_database_is_copied_whole(tmp_path: Path, known: Known, left_ope
         assert result.salvaged["outbox"] == ROWS
     assert left_open.frame_count > 50
     assert known.frame_count == 0
+
+
+def test_a_lock_that_stays_is_waited_for_once(
+    tmp_path: Path, known: Known, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, blocked = tmp_path / "damaged.db", []
+    path.write_bytes(known.database)
+
+    def noted(connection: sqlite3.Connection, table: str) -> Layout:
+        try:
+            return layout_of(connection, table)
+        except sqlite3.OperationalError:
+            blocked.append(table)
+            raise
+
+    monkeypatch.setattr(module, "layout_of", noted)
+    monkeypatch.setattr(module, "LOCK_SECONDS", 0.01)
+    other, connection = sqlite3.connect(path, isolation_level=None), fresh(tmp_path / "new.db")
+    other.execute("PRAGMA locking_mode = EXCLUSIVE")
+    other.execute("BEGIN IMMEDIATE")
+    result = salvage(path, connection)
+    assert (all_rows(connection), result.lost, len(blocked)) == (known.rows, {}, 1)
+    for each in (connection, other):
+        each.close()
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
