@@ -92,7 +92,7 @@ class Shortcut:
         try:
             found = layout_of(self._connection, layout.name)
         except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF in BLOCKED:
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF in BLOCKED:
                 self.close()
                 self._connection = sqlite3.connect(":memory:")  # has no table, and says so at once
             raise
