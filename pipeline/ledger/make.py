@@ -78,14 +78,14 @@ def _made(
     root: Where, gateways: Sequence[str], epochs: set[Epoch] | None
 ) -> tuple[pa.Table, pa.Table, Starts]:
     """Return gaps and streams of these epochs of some gateways, of all if None, and all starts."""
-    told = delta.read_parts(root / "ledger", names(LEDGER), "gateway_id", gateways)
-    starts = _starts(told)
+    entries = delta.read_parts(root / "ledger", names(LEDGER), "gateway_id", gateways)
+    starts = _starts(entries)
     if epochs is None:
         arrived = silver_numbers.merged(silver_numbers.of_gateways(root, gateways))
     else:
         arrived = silver_numbers.of_epochs(root, epochs)
-        told = told.filter(silver_numbers.are_of(told, epochs))
-    compared = list(_compared(arrived, told, starts))
+        entries = entries.filter(silver_numbers.are_of(entries, epochs))
+    compared = list(_compared(arrived, entries, starts))
     gaps = _rows((_times(gap._asdict()) for stream, _ in compared for gap in stream.gaps), GAPS)
     return gaps, _rows((_row(*each) for each in compared), STREAMS), starts
 
@@ -121,13 +121,15 @@ def _newest_starts(starts: Starts) -> dict[str, str]:
 
 
 def _compared(
-    arrived: pa.Table, told: pa.Table, starts: Starts
+    arrived: pa.Table, entries: pa.Table, starts: Starts
 ) -> Iterator[tuple[Stream, int | None]]:
     """Yield each stream, beside the time (ms) of its newest number that arrived."""
     there: dict[Key, list[Island]] = {}
     for island in islands.each(arrived):
         there.setdefault(island[:3], []).append(island)
-    accounts = {account.key: account for account in accounts_of(_ledger_lines(told, starts), there)}
+    accounts = {
+        account.key: account for account in accounts_of(_ledger_lines(entries, starts), there)
+    }
     for key in sorted(accounts):
         found = there.get(key, [])
         times = (island.last_time for island in found if island.last_time is not None)
@@ -143,9 +145,9 @@ def _row(stream: Stream, newest: int | None) -> dict[str, object]:
     )
 
 
-def _ledger_lines(told: pa.Table, starts: Starts) -> Iterable[LedgerLine]:
+def _ledger_lines(entries: pa.Table, starts: Starts) -> Iterable[LedgerLine]:
     """Yield what rows of the table `ledger` say, as entries of one range each."""
-    for row in told.to_pylist():
+    for row in entries.to_pylist():
         ranges: tuple[Range, ...] = ()
         previous = None
         if row["outcome"] is not None:
@@ -160,8 +162,8 @@ def _ledger_lines(told: pa.Table, starts: Starts) -> Iterable[LedgerLine]:
         yield LedgerLine(row["gateway_id"], reporter, *place, entry, start)
 
 
-def _starts(told: pa.Table) -> Starts:
-    known = told.filter(pc.is_valid(told["start"])).group_by(["gateway_id", "epoch"])
+def _starts(entries: pa.Table) -> Starts:
+    known = entries.filter(pc.is_valid(entries["start"])).group_by(["gateway_id", "epoch"])
     return {
         (row["gateway_id"], row["epoch"]): row["start_max"]
         for row in known.aggregate([("start", "max")]).to_pylist()

@@ -47,7 +47,7 @@ def run_reported(
 
 
 class Lineage:
-    """Sends events one after the other, beside whoever has them: two for each run."""
+    """Sends events one after the other, in threads: two for each run."""
 
     def __init__(self, target: str) -> None:
         """Take the URL of a server, or a file that gets a line for each event.

@@ -79,7 +79,7 @@ def damaged(root: Where, state: State, newest: int, *, verify: bool) -> list[Dam
 
 
 def drop_unreadable(root: Where) -> None:
-    """Take unreadable files out of the state's tables: what they told is found by rows again."""
+    """Take unreadable files out of the state's tables, which are made again from the others."""
     for table in (*CLUSTERED, "folders", silver_numbers.TABLE):
         for each in delta.files(root / table):
             try:

@@ -46,7 +46,7 @@ SORTED_BYTES = 100 * 1024 * 1024
 """Bytes of rows that `cluster` has in memory; it puts others on the disk."""
 PROPERTIES = WriterProperties(compression="ZSTD", max_row_group_size=GROUP_ROWS)
 CHECKPOINT = {"delta.checkpointInterval": "16"}
-"""Commits after which the log is summed up: each since then costs whoever opens it 0.3 ms."""
+"""Commits after which the log is summed up: each later one costs a reader 0.3 ms."""
 
 
 def opened(table: Where) -> DeltaTable:

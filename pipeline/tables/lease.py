@@ -27,7 +27,7 @@ from pipeline.tables.columns import Columns, arrow_schema
 from pipeline.tables.delta import Where
 
 LOG = "_lease"
-"""A Delta table that has a log alone, beside the tables; readers of tables ignore such a name."""
+"""A Delta table without rows, beside the tables; readers of tables ignore such a name."""
 PROPERTY = "tidegate.lease"
 TERM = 600
 """Seconds after its last sign for which a run on another machine is taken to be alive."""
