@@ -24,9 +24,6 @@ LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)")
 SOURCE = re.compile(r"`((?:[\w.*-]+/)+[\w.*-]+\.(?:py|pxd|sh|toml|json|md))`")
 """Paths from the repository's root or from `gateway/`, some with a `*`."""
 
-DATED = ROOT / "docs/understand/decisions"
-"""Pages that speak of the day on which they were written."""
-
 
 def name(page: Path) -> str:
     return str(page.relative_to(ROOT))
@@ -46,7 +43,7 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert not section or section in sections(target), f"{path}#{section}"
 
 
-@table("page", [page for page in PAGES if page.parent != DATED], ids=name)
+@table("page", PAGES, ids=name)
 def test_paths_of_sources_are_there(page: Path) -> None:
     for path in SOURCE.findall(page.read_text(encoding="utf-8")):
         assert any(list(folder.glob(path)) for folder in (ROOT, ROOT / "gateway")), path
