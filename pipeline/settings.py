@@ -19,6 +19,7 @@ MASTER = "local[*,3]"
 MASTER_VARIABLE = "TIDEGATE_SPARK_MASTER"
 BATCH_BYTES = 256 * 1024 * 1024
 BATCH_FILES = 10_000
+BATCH_ROWS = 2_000_000
 
 Watch = Callable[[str, int, int], None]
 """Takes the name of a step, how much of it is done, and the whole."""
@@ -34,6 +35,8 @@ class BatchSize(NamedTuple):
     bytes: int = BATCH_BYTES
     """About 800,000 records in lines."""
     files: int = BATCH_FILES
+    rows: int = BATCH_ROWS
+    """Parquet may have ten million equal rows in 57 MB; the driver needs 0.3 KB for each."""
 
 
 @dataclass(frozen=True)

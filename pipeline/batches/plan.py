@@ -1,6 +1,6 @@
 """What a run has to do: which batches, of which landing files. Pure: no disk, no Spark."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from pipeline.errors import PipelineError
@@ -18,6 +18,8 @@ class Batch:
 
     number: int
     files: dict[str, Mark]
+    again: bool = False
+    """Whether it was committed under this number."""
 
 
 @dataclass
@@ -26,6 +28,27 @@ class Plan:
 
     batches: list[Batch] = field(default_factory=list)
     forget: list[int] = field(default_factory=list)
+
+    def each(self, count: Callable[[Files], Mapping[str, int]], most: int) -> Iterator[Batch]:
+        """Yield the batches, new ones in parts of so many rows at most, or of one file.
+
+        `count` returns the rows of each file, and is asked when a batch is the next.
+        """
+        place = 0
+        while place < len(self.batches):
+            end = place + 1
+            if not self.batches[place].again:
+                end = place + self._divide(place, count(self.batches[place].files), most)
+            yield from self.batches[place:end]
+            place = end
+
+    def _divide(self, place: int, rows: Mapping[str, int], most: int) -> int:
+        """Put parts in the place of a batch, and number those after it; return how many parts."""
+        whole = self.batches[place]
+        parts = _parts(whole.files, rows, most)
+        files = [*parts, *(each.files for each in self.batches[place + 1 :])]
+        self.batches[place:] = [Batch(whole.number + n, part) for n, part in enumerate(files)]
+        return len(parts)
 
 
 def make_plan(
@@ -47,7 +70,7 @@ def make_plan(
         plan.forget.append(batch.number)
         again = {name: files[name] for name in sorted(batch.files & files.keys())}
         if batch.committed and again:
-            plan.batches.append(Batch(batch.number, again))
+            plan.batches.append(Batch(batch.number, again, again=True))
             free = {name: mark for name, mark in free.items() if name not in again}
         else:
             free |= again
@@ -72,6 +95,18 @@ def _cannot_redo(number: int, gone: frozenset[str]) -> PipelineError:
         f"landing files are gone (first: {min(gone)}): put them back, or move the tables away"
         " (tidegate docs pipeline)"
     )
+
+
+def _parts(files: Files, rows: Mapping[str, int], most: int) -> list[dict[str, Mark]]:
+    parts: list[dict[str, Mark]] = []
+    held = 0
+    for name, mark in files.items():
+        if not parts or held + rows[name] > most:
+            parts.append({})
+            held = 0
+        parts[-1][name] = mark
+        held += rows[name]
+    return parts
 
 
 def _cut(files: Files, largest: BatchSize) -> list[dict[str, Mark]]:

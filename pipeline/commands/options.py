@@ -10,6 +10,7 @@ from pipeline.place import Place, place_of
 from pipeline.settings import (
     BATCH_BYTES,
     BATCH_FILES,
+    BATCH_ROWS,
     LANDING,
     MASTER,
     MASTER_VARIABLE,
@@ -80,7 +81,7 @@ def _cache(text: str) -> Path | None:
 
 def add_sizes(parser: Any) -> None:
     """Add how large a batch may be."""
-    for name, default in (("bytes", BATCH_BYTES), ("files", BATCH_FILES)):
+    for name, default in (("bytes", BATCH_BYTES), ("files", BATCH_FILES), ("rows", BATCH_ROWS)):
         parser.add_argument(
             f"--batch-{name}",
             type=int,
@@ -159,7 +160,11 @@ def settings_of(options: argparse.Namespace) -> Settings:
         given.get("landing", LANDING),
         options.tables,
         given.get("master"),
-        BatchSize(given.get("batch_bytes", BATCH_BYTES), given.get("batch_files", BATCH_FILES)),
+        BatchSize(
+            given.get("batch_bytes", BATCH_BYTES),
+            given.get("batch_files", BATCH_FILES),
+            given.get("batch_rows", BATCH_ROWS),
+        ),
         options.spark,
         given.get("java_cache"),
     )

@@ -62,6 +62,12 @@ def parse_name(name: str) -> LandingName | None:
     return LandingName(gateway_id, epoch, stream, int(first), int(last), int(lines))
 
 
+def lines_of(name: str) -> int:
+    """Return how many lines a file has by its name; 0 where that does not say it."""
+    found = _NAME.fullmatch(name) or _COLLECTED.fullmatch(name)
+    return 0 if found is None else int(found["lines"])
+
+
 def read_landing_file(file: BinaryIO, name: str, limit: int = LINE_BYTES_MAX) -> Iterator[Row]:
     """Yield a row for each whole line of the file and then one for each fault of the file.
 

@@ -80,6 +80,22 @@ def read_landing_parquet(landing: Place, name: str) -> Iterator[pa.RecordBatch]:
         yield _fault(name, error)  # Arrow's name for many kinds of damage
 
 
+def count_rows(landing: Place, name: str) -> int:
+    """Return how many rows a file has by its footer, 0 if it is damaged.
+
+    Raises OSError if the system cannot read it, JobError if a store cannot.
+    """
+    try:
+        with landing.open(name) as source:
+            return int(pq.read_metadata(source).num_rows)
+    except pa.ArrowException:
+        return 0
+    except OSError as error:
+        if error.errno is not None:
+            raise
+        return 0
+
+
 def _check_types(schema: pa.Schema) -> None:
     """Raise ArrowTypeError for a column of another kind: a cast would change what it says.
 

@@ -253,9 +253,10 @@ def _run_batches(
     if not plan.batches:
         return
     from pipeline.batches.run_batch import run_batch
+    from pipeline.batches.sizes import rows_of
 
     whole = sum(_size(batch) for batch in plan.batches)
-    for batch in plan.batches:
+    for batch in plan.each(lambda files: rows_of(session, settings, files), settings.batch.rows):
         if how.stopping():
             return
         how.watch("landing files", sum(map(_size, done)), whole)

@@ -1,6 +1,6 @@
 import pytest
 
-from pipeline.batches.plan import Batch, Plan, make_plan
+from pipeline.batches.plan import Batch, Files, Plan, make_plan
 from pipeline.errors import PipelineError
 from pipeline.settings import BatchSize
 from pipeline.tables.damage import Damaged
@@ -23,9 +23,14 @@ CASES = [
     ([], (), (A,), Plan()),
     ([], (A, B), (A, B), Plan([Batch(5, marks(A, B))])),
     ([], (B,), (A, B), Plan([Batch(5, marks(B))])),
-    ([damaged(1, A)], (), (A,), Plan([Batch(1, marks(A))], [1])),
-    ([damaged(1, A)], (A, B), (A, B), Plan([Batch(1, marks(A)), Batch(5, marks(B))], [1])),
-    ([damaged(1, A, GONE, rows=False)], (), (A,), Plan([Batch(1, marks(A))], [1])),
+    ([damaged(1, A)], (), (A,), Plan([Batch(1, marks(A), again=True)], [1])),
+    (
+        [damaged(1, A)],
+        (A, B),
+        (A, B),
+        Plan([Batch(1, marks(A), again=True), Batch(5, marks(B))], [1]),
+    ),
+    ([damaged(1, A, GONE, rows=False)], (), (A,), Plan([Batch(1, marks(A), again=True)], [1])),
     ([damaged(2, GONE, rows=False)], (), (), Plan([], [2])),
     ([damaged(2, B, committed=False)], (), (A, B), Plan([Batch(5, marks(B))], [2])),
     (
@@ -68,3 +73,25 @@ def test_clock_records_come_before_the_records_of_their_gateway() -> None:
         ["barn/ledger/1.jsonl", "barn/00a.jsonl"],
         ["barn/e.jsonl", "mill/0.jsonl"],
     ]
+
+
+def test_new_batches_are_divided_by_rows_when_they_are_the_next() -> None:
+    wrong = [damaged(1, "z")]
+    files = marks(*"abcdefz")
+    plan = make_plan(wrong, marks(*"abcdef"), files, 4, BatchSize(files=4))
+    rows = dict(zip("abcdefz", (4, 6, 1, 99, 0, 3, 50), strict=True))
+    counted: list[list[str]] = []
+
+    def count(named: Files) -> dict[str, int]:
+        counted.append(list(named))
+        return rows
+
+    found = plan.each(count, 10)
+    assert next(found) == Batch(1, marks("z"), again=True)
+    assert counted == []
+    assert next(found) == Batch(5, marks("a", "b"))
+    assert counted == [[*"abcd"]]
+    left = [(6, ["c"]), (7, ["d"]), (8, ["e", "f"])]
+    assert [(each.number, list(each.files)) for each in found] == left
+    assert counted == [[*"abcd"], [*"ef"]]
+    assert len(plan.batches) == 5

@@ -4,7 +4,13 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.landing.landing_file import RAW_BYTES_MAX, LandingName, parse_name, read_landing_file
+from pipeline.landing.landing_file import (
+    RAW_BYTES_MAX,
+    LandingName,
+    lines_of,
+    parse_name,
+    read_landing_file,
+)
 from pipeline.records import reasons
 from pipeline.tables.columns import QUARANTINE, names
 from tests.support.disk.landing_files import EPOCH, GATEWAY, name_for, record, text_of
@@ -48,6 +54,11 @@ NAMES = [
 @table(("name", "parts"), NAMES)
 def test_a_name_says_where_the_lines_belong(name: str, parts: tuple[object, ...] | None) -> None:
     assert parse_name(name) == (None if parts is None else LandingName(*parts))  # type: ignore[arg-type]  # the table's columns have different types
+    assert lines_of(name) == (0 if parts is None else parts[-1])
+
+
+def test_the_name_of_a_collectors_file_of_lines_says_how_many() -> None:
+    assert lines_of("20251121/c-0a1b2c3d-0000000001.7.jsonl") == 7
 
 
 def test_a_whole_file_gives_its_records_with_their_place() -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.landing.landing_parquet import SCHEMA, read_landing_parquet
+from pipeline.landing.landing_parquet import SCHEMA, count_rows, read_landing_parquet
 from pipeline.place import place_of
 from pipeline.records import reasons
 from pipeline.records.record import read_record
@@ -144,11 +144,15 @@ def test_damage_anywhere_is_told_and_raises_nothing(tmp_path: Path) -> None:
 def test_a_file_that_the_system_cannot_read_is_no_damaged_file(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         read(tmp_path / "gone.parquet")
+    with pytest.raises(FileNotFoundError):
+        count_rows(place_of(tmp_path), "gone.parquet")
 
 
 def test_a_file_that_was_cut_says_so(tmp_path: Path) -> None:
-    path = write(tmp_path / "a.parquet", [ROW])
+    path = write(tmp_path / "a.parquet", [ROW, ROW])
+    assert count_rows(place_of(tmp_path), path.name) == 2
     path.write_bytes(path.read_bytes()[:-20])
+    assert count_rows(place_of(tmp_path), path.name) == 0
     (row,) = read(path)
     assert (row["reason"], row["landing_file"]) == (reasons.FILE_UNREADABLE, path.name)
     assert set(row) == {name for name, _ in QUARANTINE}

@@ -222,6 +222,25 @@ def test_a_batch_knows_the_ones_before_it(tmp_path: Path, run: "Run") -> None:
 
 
 @pytest.mark.uncovered
+def test_a_batch_has_few_rows_however_small_its_files_are(tmp_path: Path, run: "Run") -> None:
+    from pipeline.collect.landing_writer import LandingWriter
+    from pipeline.collect.message import Landed
+    from pipeline.records.record import read_fields
+
+    put_records(tmp_path / "landing", [record(seq) for seq in range(1, 5)], first=1)
+    writer = LandingWriter(place_of(tmp_path / "landing"), "c")
+    for first in range(5, 17, 3):
+        writer.write([Landed(records=[read_fields(record(first + n))[0] for n in range(3)])])
+    cut = max((tmp_path / "landing").glob("2*/*.parquet"))
+    cut.write_bytes(cut.read_bytes()[:-9])
+    totals = run(tmp_path, batch=BatchSize(rows=7))
+    assert counts(totals) == (13, 13, 1)
+    by_batch = Counter(row["batch"] for row in table_rows(tmp_path, "bronze"))
+    assert by_batch == {1: 6, 2: 7}
+    assert run(tmp_path, batch=BatchSize(rows=7)).files == 0
+
+
+@pytest.mark.uncovered
 def test_any_folder_name_will_do(tmp_path: Path, run: "Run") -> None:
     data = tmp_path / "a b[c]{d}*?ä'é#"
     put_records(data / "landing", [record(1)])
