@@ -196,12 +196,7 @@ def _row(series: Entry) -> tuple[str, str, str, str]:
 
 def describe(kind: BridgeKind) -> str:
     """Return the keys and figures of a kind."""
-    return describe_keys(kind) + "".join(f"{line}\n" for line in _figures(kind))
-
-
-def describe_keys(kind: BridgeKind) -> str:
-    """Return the keys of a kind."""
-    return "\n".join(_lines(kind)) + "\n"
+    return "".join(f"{line}\n" for line in (*_lines(kind), *_figures(kind)))
 
 
 def describe_common() -> str:
