@@ -14,6 +14,10 @@ END = "<!-- End of what is made. -->"
 _RANGE = re.compile(r"(?<!\S)(\d[\w.]*) to (?=\d)")
 _DASHED = "\\1\N{EN DASH}"
 
+_SHORT = re.compile(r"\d{1,2} to (?:\d{1,2}|100)")
+_NUMBERS = re.compile(r"(?:from )?[\d.]+(?: to [\d.]+)?")
+_WITH_UNIT = re.compile(r"(?:from )?\d[\w.]*(?: to \d\w*)?")
+
 OBVIOUS = frozenset({"", "boolean", "duration", "file", "level", "number", "text", "topic filter"})
 """What is allowed, where the meaning or the default already says it."""
 
@@ -34,12 +38,27 @@ def key_lines(settings: type, without: frozenset[str] = frozenset()) -> Iterator
     """Yield a line of Markdown for each key: its default, what is allowed, what it means."""
     for key in keys_of(settings):
         if key.table is None and key.name not in without:
-            yield f"- {_name_and_value(key)}: {key.meaning}"
+            yield f"- {_name_and_value(key, key.check.allowed)}: {key.meaning}"
 
 
-def _name_and_value(key: Key) -> str:
+def _page_lines(settings: type) -> Iterator[str]:
+    """Yield them without the ranges that only `tidegate check` needs to say."""
+    for key in keys_of(settings):
+        if key.table is None:
+            allowed = "" if _is_wide(key) else key.check.allowed
+            yield f"- {_name_and_value(key, allowed)}: {key.meaning}"
+
+
+def _is_wide(key: Key) -> bool:
+    """Return whether the range of a key is no help: the default already shows the form."""
+    form = _NUMBERS if key.default_shown == "-" else _WITH_UNIT
+    allowed = key.check.allowed
+    return form.fullmatch(allowed) is not None and _SHORT.fullmatch(allowed) is None
+
+
+def _name_and_value(key: Key, allowed: str) -> str:
     """Return such as "`port = 1883` (1-65535)"."""
-    allowed = "" if key.check.allowed in OBVIOUS else _RANGE.sub(_DASHED, key.check.allowed)
+    allowed = "" if allowed in OBVIOUS else _RANGE.sub(_DASHED, allowed)
     name, note = f"`{key.name}`", ""
     if key.needed:
         note = "required"
@@ -66,7 +85,7 @@ def _tables(settings: type, place: str) -> Iterator[str]:
         names = [(f"{place}{key.name}", key.many and not key.single_table) for key in of_table]
         headings = ", ".join(f"`[[{name}]]`" if many else f"`[{name}]`" for name, many in names)
         yield f"### {headings}\n\n{_description(table)}\n"
-        yield from key_lines(table)
+        yield from _page_lines(table)
         yield ""
         for name, _ in names:
             yield from _tables(table, f"{name}.")

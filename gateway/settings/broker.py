@@ -71,7 +71,7 @@ class SubscriptionFilter:
 
     client: str = key(
         text,
-        "client identifier; `*` stands for any characters",
+        "its identifier, `*` for any characters",
     )
     topic_filter: str = key(
         topic_filter,
@@ -100,7 +100,7 @@ class RetainedExpiry:
 
 @settings_class
 class BrokerSettings:
-    """Limits of the broker."""
+    """Limits of the broker; a request beyond one of subscriptions or expressions gets 0x97."""
 
     maximum_packet_size: int = key(
         size(1024, 256 * 1024 * 1024),
@@ -190,7 +190,7 @@ class BrokerSettings:
     )
     maximum_queued_bytes_total: int = key(
         size(1024, 1024**4),
-        "bytes that wait for all sessions; a message counts for each",
+        "the same for all sessions; a message counts for each",
         MAXIMUM_QUEUED_BYTES_TOTAL,
     )
     queue_when_full: WhenFull = key(
@@ -200,12 +200,12 @@ class BrokerSettings:
     )
     maximum_subscriptions: int = key(
         whole_number(1, 100_000_000),
-        "subscriptions of a client; beyond: 0x97",
+        "subscriptions of a client",
         200_000,
     )
     maximum_filtered_subscriptions: int = key(
         whole_number(0, 100_000_000),
-        "the same with a `$where`; beyond: 0x97",
+        "the same with a `$where`",
         64,
     )
     maximum_conflated_topics: int = key(
@@ -220,17 +220,17 @@ class BrokerSettings:
     )
     maximum_shared_subscriptions: int = key(
         whole_number(0, 100_000_000),
-        "shared subscriptions of a client; beyond: 0x97",
+        "shared subscriptions of a client",
         1_000,
     )
     maximum_expressions: int = key(
         whole_number(0, 1_000_000),
-        "distinct `$where` of all clients; beyond: 0x97",
+        "distinct `$where` of all clients",
         10_000,
     )
     maximum_subscription_bytes: int = key(
         size(1024, 1024**4),
-        "size of all subscriptions; beyond: 0x97",
+        "size of all subscriptions",
         MAXIMUM_SUBSCRIPTION_BYTES,
     )
     maximum_route_bytes: int = key(
@@ -240,7 +240,7 @@ class BrokerSettings:
     )
     unconfigured_channels: Unconfigured = key(
         one_of(*Unconfigured),
-        "kind of shared subscriptions without a [channel](channels.md); `shared`: as in MQTT",
+        "shared subscriptions without a [channel](channels.md)",
         Unconfigured.SHARED,
     )
     maximum_channels: int = key(
@@ -265,12 +265,12 @@ class BrokerSettings:
     )
     remembered_topics: int = key(
         whole_number(0, 10_000),
-        "topics whose last message is stored for [queries](../operate/query.md#queries)",
+        "topics whose last message [queries](../operate/query.md#queries) know",
         0,
     )
     response_information: str | None = key(
         topic_beginning,
-        "beginning of response topics, if requested",
+        "of response topics, if requested",
         None,
     )
     p2p: bool = key(

@@ -41,7 +41,7 @@ class ChannelSettings:
 
     name: str = key(
         channel_name,
-        "share name; temporary with `#tmp` or `#ephemeral` behind it",
+        "share name; with `#tmp` or `#ephemeral` temporary",
     )
     topic_filter: str = key(
         unshared_filter,
@@ -50,17 +50,17 @@ class ChannelSettings:
     )
     choice: Choice = key(
         one_of(*Choice),
-        "which free consumer gets a message; `sticky`: the same for a topic",
+        "[which consumer](channels.md#which-consumer-gets-a-message) gets a message",
         Choice.ROUND_ROBIN,
     )
     temporary: bool = key(
         boolean,
-        "in memory only; ends with its last consumer",
+        "[in memory only](channels.md#durable-and-temporary)",
         default=False,
     )
     memory_messages: int = key(
         whole_number(1, 1_000_000),
-        "messages in memory; beyond: on disk only, dropped if temporary",
+        "in memory; beyond: on disk only, dropped if temporary",
         1_000,
     )
     disk_bytes: int = key(
@@ -75,32 +75,32 @@ class ChannelSettings:
     )
     when_full: WhenFull = key(
         one_of(*OF_ONE_QUEUE),
-        "[what happens](#full-queues) at these bounds, if durable",
+        "[at these bounds](#full-queues), if durable",
         WhenFull.REJECT,
     )
     inflight_timeout: float = key(
         duration(0.1, 86_400),
-        "time to acknowledge a message; then another consumer gets it",
+        "before [another consumer](channels.md#in-flight) gets an unacknowledged message",
         60.0,
     )
     max_attempts: int = key(
         whole_number(0, 65_535),
-        "attempts to deliver a message; 0: any number",
+        "to deliver a message; 0: any number",
         20,
     )
     dead_letter_topic: str | None = key(
         plain_topic,
-        "topic for messages after the last attempt, which otherwise are dropped",
+        "for messages after the last attempt, otherwise dropped",
         None,
     )
     maximum_age: float = key(
         duration(0, 10 * 366 * 86_400),
-        "how long a message may wait; 0: no bound",
+        "of a waiting message; 0: any",
         0.0,
     )
     dead_letter_expired: bool = key(
         boolean,
-        "messages that waited too long go there, too",
+        "older ones go there, too",
         default=False,
     )
     maximum_consumers: int = key(
@@ -121,17 +121,17 @@ class ChannelSettings:
 
     priority: str | None = key(
         value_expression,
-        "`'high'`, `'normal'` or `'low'`, such as `$user.priority`; high is delivered first",
+        "[gives](channels.md#priorities) `'high'`, `'normal'` or `'low'`",
         None,
     )
     last_value: str | None = key(
         value_expression,
-        "such as `payload.device`: only the newest waiting message of a value is delivered",
+        "only the newest message of a [value](channels.md#last-value-for-each-key) waits",
         None,
     )
     maximum_keys: int = key(
         whole_number(1, 1_000_000),
-        "values of `last_value` that may wait",
+        "waiting values of `last_value`",
         10_000,
     )
 

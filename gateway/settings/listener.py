@@ -85,7 +85,7 @@ class ListenerSettings:
     )
     mount_point: str | None = key(
         mount_point,
-        "[prefix](access.md#mount-points) of all topics of the clients here",
+        "[prefix](access.md#mount-points) of its clients' topics",
         None,
     )
     path: str | None = key(
@@ -111,7 +111,7 @@ class ListenerSettings:
     )
     client_ca: str | None = key(
         readable_file,
-        "PEM, authorities that must have signed the certificates of clients",
+        "PEM, authorities for certificates of clients, which then need one",
         None,
     )
     tls_identity: str | None = key(
@@ -131,7 +131,7 @@ class ListenerSettings:
     )
     websocket_without_subprotocol: bool = key(
         boolean,
-        "accept clients that offer no subprotocol, which otherwise get 400",
+        "accept clients without the subprotocol, which otherwise get 400",
         default=False,
     )
     websocket_origins: tuple[str, ...] | None = key(
@@ -169,7 +169,7 @@ class ListenerSettings:
     )
     session_takeover: str = key(
         one_of("same_user", "anyone"),
-        "who may [take over](access.md#session-ownership) another user's session",
+        "who may [take over](access.md#session-ownership) a session",
         "same_user",
     )
     where_identity: bool = key(
@@ -190,7 +190,7 @@ class ListenerSettings:
     )
     durability: str | None = key(
         durability,
-        "[durability class](../understand/durability.md) of its clients and their messages",
+        "[durability class](../understand/durability.md) of its clients",
         None,
         shown="that of `[storage]`",
     )

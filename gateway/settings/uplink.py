@@ -57,7 +57,7 @@ class RuleSettings:
     )
     stream: str = key(
         stream,
-        "a message gets a number in each stream with a rule for its topic",
+        "a message has a number in each stream",
         "main",
     )
     lane: str = key(
@@ -67,8 +67,7 @@ class RuleSettings:
     )
     target: str | None = key(
         topic_template,
-        "topic at the fleet; `{gateway}` is the id, `{topic}` the local topic, `{2}` its "
-        "second level, `{2+}` also all after it",
+        "topic at the fleet, with [placeholders](fleet.md#targets)",
         None,
         shown="`tidegate/{gateway}/data/{topic}`",
     )
@@ -111,7 +110,7 @@ class DownSettings:
     )
     local: str = key(
         topic_template,
-        "local topic, with the placeholders of `target`",
+        "topic here",
         "{topic}",
     )
     qos: int = key(
@@ -218,12 +217,12 @@ class UplinkSettings:
     )
     landing_maximum_age: int = key(
         seconds(),
-        "age at which a landing file is deleted; 0: never",
+        "age at which one is deleted; 0: never",
         0,
     )
     landing_when_full: str = key(
         one_of(DELETE, WAIT),
-        "at that size delete the oldest files, or let messages wait",
+        "[what happens](#landing-files) then",
         DELETE,
     )
     landing_interval: float | None = key(
@@ -240,7 +239,7 @@ class UplinkSettings:
     )
     username_file: str | None = key(
         readable_file,
-        "file with the user name, instead of `username`",
+        "file with it, instead",
         None,
     )
     password_file: str | None = key(
@@ -261,7 +260,7 @@ class UplinkSettings:
     )
     tls_key: str | None = key(
         readable_file,
-        "the certificate's private key",
+        "its private key",
         None,
         shown="in the same file",
     )
@@ -298,12 +297,12 @@ class UplinkSettings:
     )
     window: int = key(
         whole_number(1, 65_535),
-        "unacknowledged messages, or eight full batches if that is more",
+        "unacknowledged messages, or eight full batches",
         1_000,
     )
     commit_within: float = key(
         duration(0, 60),
-        "how long a publisher's acknowledgement may wait for the fleet's before the message "
+        "wait for the fleet's acknowledgement before a message "
         "[is written](../understand/durability.md#messages-for-the-fleet)",
         0.25,
     )
@@ -331,7 +330,7 @@ class UplinkSettings:
     )
     retry_refused_for: int = key(
         seconds(),
-        "how long a refused or too large message is tried until then",
+        "how long a refused message is tried until then",
         21_600,
     )
     topic_alias_maximum: int = key(
@@ -341,8 +340,7 @@ class UplinkSettings:
     )
     maximum_packet_size: int | None = key(
         size(1024, 256 * 1024 * 1024),
-        "largest packet from the broker; [larger ones](fleet.md#messages-that-are-too-large) "
-        "are dropped",
+        "largest packet [from the broker](fleet.md#messages-that-are-too-large)",
         None,
         shown="that of `[broker]`",
     )
@@ -414,8 +412,7 @@ class UplinkSettings:
     )
     reports: bool = key(
         boolean,
-        "send state, clock records and ledger; not to a [service](../start/presets.md) that "
-        "only takes messages",
+        "send state, clock records and ledger; not to a [service](../start/presets.md)",
         default=True,
     )
     notifications: NotificationSettings | None = table(NotificationSettings, default=None)
