@@ -515,7 +515,7 @@ class Session:
             found.append(Action("slash", "filter", self.filter, "/"))
         if table is not None and table.can_sort:
             found.append(Action("s", "sort", table.next_sort))
-            found.append(Action("S", "sort the other way", table.turn_sort, quiet=True))
+            found.append(Action("S", "reverse order", table.turn_sort, quiet=True))
         if view.marks and table is not None and table is view.table:
             found.append(Action("space", "mark for an action on all", table.mark, quiet=True))
         if view.below is not None and not view.zoomed:
@@ -537,7 +537,7 @@ class Session:
             Action("T", "next theme", self._next_theme),
             Action("ctrl+p", "palette", self.command),
             Action("ctrl+s", "screenshot", self._screenshot),
-            Action("ctrl+l", "draw anew", self._redraw),
+            Action("ctrl+l", "redraw", self._redraw),
             Action("ctrl+c", "quit", self.quit),
         ]
         for index, screen in enumerate(SCREENS):

@@ -275,7 +275,7 @@ def test_events_and_log(bench: Bench) -> None:
     bench.tell(tidegate__log__recent=json.dumps([odd]))
     assert "[b]odd·" in bench.screen()
     bench.press("space")
-    assert "held" in bench.screen()
+    assert "paused" in bench.screen()
     bench.press("/")
     bench.type("!odd")
     assert "[b]odd" not in bench.screen()

@@ -142,7 +142,7 @@ class Clients(View):
         if (self.answer(self._query()).number("total") or 0) > self._offset + PAGE:
             found.append(Action("n", "next page", lambda: self._turn(PAGE)))
         if self._offset:
-            found.append(Action("b", "page before", lambda: self._turn(-PAGE)))
+            found.append(Action("b", "previous page", lambda: self._turn(-PAGE)))
         return found
 
     def _turn(self, by: int) -> None:

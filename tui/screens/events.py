@@ -16,7 +16,7 @@ from tui.view import Action, View, dimmed
 LEVELS = {"error": "bad", "critical": "bad", "warning": "warn", "info": "text", "debug": MUTED}
 WIDEST = 200
 CHATTER = "connection_lines"
-"""the logger that says who came and went"""
+"""the logger of connects and disconnects"""
 
 
 class Events(View):
@@ -66,7 +66,7 @@ class Events(View):
             Action("enter", "open", self._enter, "⏎"),
             Action("m", "mark as seen", self.session.mark_seen),
             Action("L", "log", lambda: self.session.open(Log(self.session))),
-            Action("c", "who came and went", self._toggle),
+            Action("c", "connection log", self._toggle),
         ]
 
     def subject(self) -> Subject | str | None:
@@ -161,7 +161,7 @@ class Log(View):
 
     def actions(self) -> Sequence[Action]:
         """Return what can be done here."""
-        return [Action("space", "hold" if self._follows else "follow", self._hold)]
+        return [Action("space", "pause" if self._follows else "follow", self._pause)]
 
     def subject(self) -> Subject | str | None:
         """Return what the line at the cursor is about."""
@@ -172,10 +172,10 @@ class Log(View):
         if self._follows or self.table.filter or not self.table.rows:
             follow_log(self.table, self.session.state.log, follows=self._follows)
         lines = self.table.draw(cells - 4, height - 2)
-        right = "follows" if self._follows else "held"
+        right = "following" if self._follows else "paused"
         return box(f"log {len(self.table.rows)} of {self.table.total}", lines, cells, height, right)
 
-    def _hold(self) -> None:
+    def _pause(self) -> None:
         self._follows = not self._follows
 
 

@@ -19,7 +19,7 @@ class EveryFigure(View):
     def __init__(self, session: Any) -> None:
         super().__init__(session)
         self.table: Table[Figure] = Table(
-            columns(NAME), lambda row: row[0], empty="nothing came yet"
+            columns(NAME), lambda row: row[0], empty="nothing received yet"
         )
 
     def every_figure(self) -> bool:

@@ -96,12 +96,12 @@ class Now(View):
         """Return what can be done here."""
         found = []
         if self._found:
-            found.append(Action("enter", "go to it", self._enter, "⏎"))
+            found.append(Action("enter", "open", self._enter, "⏎"))
             found += [
                 Action(key, "next", lambda: self._move(1), quiet=True) for key in ("down", "j")
             ]
             found += [
-                Action(key, "before", lambda: self._move(-1), quiet=True) for key in ("up", "k")
+                Action(key, "previous", lambda: self._move(-1), quiet=True) for key in ("up", "k")
             ]
         found.append(Action("m", "mark as seen", self.session.mark_seen))
         found += plot_actions(self.session)

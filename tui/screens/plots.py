@@ -33,7 +33,7 @@ def plot_actions(session: Any) -> list[Action]:
         Action("]", "longer plots", lambda: change_span(1)),
         Action("[", "shorter plots", lambda: change_span(-1), quiet=True),
         Action("left", "plots back", lambda: go_back(1), "←"),
-        Action("right", "plots forth", lambda: go_back(-1), "→", quiet=True),
+        Action("right", "plots forward", lambda: go_back(-1), "→", quiet=True),
     ]
 
 

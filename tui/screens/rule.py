@@ -12,7 +12,7 @@ from tui.text import UNKNOWN, moment, printable, size, span
 from tui.view import Action, View, dimmed
 
 SECONDS = 300
-"""how long a trial lasts, if it is not begun anew"""
+"""how long a trial lasts, unless it is retried"""
 TRIAL = "tui"
 """the trial's name: a new one ends the one before"""
 
@@ -68,7 +68,7 @@ class RuleEditor(View):
             Action("t", "edit topic", self._edit_topic),
         ]
         if self._edits():
-            found.append(Action("R", "try anew", self._begin))
+            found.append(Action("R", "retry", self._begin))
         if self._trial().get("state") == "running":
             found.append(Action("E", "end the trial", self._end))
         return found

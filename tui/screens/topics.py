@@ -464,7 +464,7 @@ class TopicDetail(View):
             ),
             (
                 "usual",
-                f"every {span_or(topic.interval)} · {rate(topic.rate)} · {topic.messages:,} came",
+                f"every {span_or(topic.interval)} · {rate(topic.rate)} · {topic.messages:,} seen",
             ),
         ]
         if numbers:
@@ -655,7 +655,7 @@ def _history(topic: Topic, now: float) -> list[Line]:
     return [
         line((f"{moment(at, now)}  ", MUTED), f"{value:.7g} {topic.reading.unit}".strip())
         for at, value in reversed(topic.recent)
-    ] or [line(("no numbers came", MUTED))]
+    ] or [line(("no numbers received", MUTED))]
 
 
 def _pretty(payload: bytes) -> list[str]:

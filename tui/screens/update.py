@@ -142,7 +142,7 @@ class NodeUpdate(View):
         """Return how to stop it."""
         if self.command.status is not None:
             return []
-        return [Action("K", "stop it", self._stop, prompts=True)]
+        return [Action("K", "stop", self._stop, prompts=True)]
 
     def _stop(self) -> None:
         self.session.ask(
