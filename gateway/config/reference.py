@@ -16,6 +16,10 @@ _DASHED = "\\1\N{EN DASH}"
 
 _SHORT = re.compile(r"\d{1,2} to (?:\d{1,2}|100)")
 _NUMBERS = re.compile(r"(?:from )?[\d.]+(?: to [\d.]+)?")
+_SHOWN = re.compile(
+    r"list of .+|octal digits|topic (?:levels|name|with placeholders)|beginning of .+"
+)
+"""What the examples of a page show."""
 _WITH_UNIT = re.compile(r"(?:from )?\d[\w.]*(?: to \d\w*)?")
 
 OBVIOUS = frozenset({"", "boolean", "duration", "file", "level", "number", "text", "topic filter"})
@@ -50,9 +54,11 @@ def _page_lines(settings: type) -> Iterator[str]:
 
 
 def _is_wide(key: Key) -> bool:
-    """Return whether the range of a key is no help: the default already shows the form."""
+    """Return whether what is allowed is no help: the default or an example shows the form."""
     form = _NUMBERS if key.default_shown == "-" else _WITH_UNIT
     allowed = key.check.allowed
+    if _SHOWN.fullmatch(allowed):
+        return True
     return form.fullmatch(allowed) is not None and _SHORT.fullmatch(allowed) is None
 
 

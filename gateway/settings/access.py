@@ -17,7 +17,7 @@ class RoleSettings:
     )
     users: tuple[str, ...] = key(
         texts,
-        "user names; `*` stands for any characters",
+        "user names, `*` for any characters",
         (),
     )
     anonymous: bool = key(
@@ -27,22 +27,22 @@ class RoleSettings:
     )
     read: tuple[str, ...] = key(
         texts,
-        "filters of topics to receive",
+        "filters to receive",
         (),
     )
     write: tuple[str, ...] = key(
         texts,
-        "filters of topics to publish to",
+        "filters to publish",
         (),
     )
     readwrite: tuple[str, ...] = key(
         texts,
-        "filters of both",
+        "both",
         (),
     )
     deny: tuple[str, ...] = key(
         texts,
-        "filters of neither, whatever else is granted",
+        "filters of neither",
         (),
     )
 

@@ -129,12 +129,12 @@ class BrokerSettings:
     )
     topic_alias_client_bytes: int = key(
         size(0, 1024**3),
-        "their size for one client; beyond: the least recently used is reassigned",
+        "of one client; beyond: the least recently used is reassigned",
         ALIAS_CLIENT_BYTES,
     )
     topic_alias_soft_bytes: int = key(
         size(0, 1024**4),
-        "their size for all clients; beyond: no more are set",
+        "of all clients; beyond: no more are set",
         ALIAS_SOFT_BYTES,
     )
     topic_alias_hard_bytes: int = key(
@@ -144,7 +144,7 @@ class BrokerSettings:
     )
     receive_maximum: int = key(
         whole_number(1, 65_535),
-        "unacknowledged QoS 1 and 2 messages of a client; beyond: 0x93 (MQTT 5)",
+        "unacknowledged messages of a client; beyond: 0x93 (MQTT 5)",
         10_000,
     )
     maximum_connect_size: int = key(
@@ -170,12 +170,12 @@ class BrokerSettings:
     )
     maximum_persistent_sessions: int = key(
         whole_number(0, 10_000_000),
-        "sessions that outlive their connection; beyond: 0x97 (MQTT 3.1.1: 3)",
+        "beyond: 0x97 (MQTT 3.1.1: 3)",
         20_000,
     )
     maximum_inflight: int = key(
         whole_number(1, 65_535),
-        "unacknowledged QoS 1 and 2 messages to a client",
+        "unacknowledged messages to a client",
         MAXIMUM_INFLIGHT,
     )
     maximum_queued_messages: int = key(
@@ -200,7 +200,7 @@ class BrokerSettings:
     )
     maximum_subscriptions: int = key(
         whole_number(1, 100_000_000),
-        "subscriptions of a client",
+        "of a client",
         200_000,
     )
     maximum_filtered_subscriptions: int = key(
@@ -210,7 +210,7 @@ class BrokerSettings:
     )
     maximum_conflated_topics: int = key(
         whole_number(0, 100_000_000),
-        "a client's topics under [`$every`](delivery.md#the-newest-message); beyond: sent at once",
+        "of a client under [`$every`](delivery.md#the-newest-message); beyond: sent at once",
         10_000,
     )
     maximum_conflated_topics_total: int = key(
@@ -220,7 +220,7 @@ class BrokerSettings:
     )
     maximum_shared_subscriptions: int = key(
         whole_number(0, 100_000_000),
-        "shared subscriptions of a client",
+        "of a client",
         1_000,
     )
     maximum_expressions: int = key(
@@ -250,17 +250,17 @@ class BrokerSettings:
     )
     maximum_topic_levels: int = key(
         whole_number(1, 65_536),
-        "levels of a topic (beyond: 0x90, at QoS 0 DISCONNECT) or filter (0x8F)",
+        "beyond: 0x90 for a topic (QoS 0: DISCONNECT), 0x8F for a filter",
         MAXIMUM_TOPIC_LEVELS,
     )
     maximum_topic_length: int = key(
         size(1, 65_535),
-        "length of both; beyond: the same",
+        "likewise",
         65_535,
     )
     check_payload_format: bool = key(
         boolean,
-        "refuse (0x99, at QoS 0 DISCONNECT) payloads that are marked as UTF-8 and are not",
+        "refuse (0x99, QoS 0: DISCONNECT) payloads marked as UTF-8 that are not",
         default=False,
     )
     remembered_topics: int = key(
@@ -270,7 +270,7 @@ class BrokerSettings:
     )
     response_information: str | None = key(
         topic_beginning,
-        "of response topics, if requested",
+        "first levels of response topics, if requested",
         None,
     )
     p2p: bool = key(

@@ -95,7 +95,7 @@ class ChannelSettings:
     )
     maximum_age: float = key(
         duration(0, 10 * 366 * 86_400),
-        "of a waiting message; 0: any",
+        "longest wait; 0: any",
         0.0,
     )
     dead_letter_expired: bool = key(

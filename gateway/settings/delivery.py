@@ -13,7 +13,7 @@ class DeliveryClassSettings:
 
     policy: str = key(
         one_of("each", "buffered"),
-        "`each`: sent at the end of the turn; `buffered`: held up to a bound below",
+        "`each`: at the end of the turn; `buffered`: held up to a bound below",
         "each",
     )
     buffered_count: int | None = key(
@@ -29,7 +29,7 @@ class DeliveryClassSettings:
     )
     idle_flush: int | None = key(
         milliseconds(0, 10_000),
-        "milliseconds that a message is held at most; 0: to the end of the turn",
+        "milliseconds; 0: to the end of the turn",
         None,
         shown="200, for `application` 0",
     )
@@ -50,7 +50,7 @@ class DeliveryRule:
     )
     client: str | None = key(
         text,
-        "client identifier; `*` stands for any characters",
+        "its identifier, `*` for any characters",
         None,
     )
     user: str | None = key(
@@ -73,7 +73,7 @@ class DeliverySettings:
 
     flush_sessions: int = key(
         whole_number(0, 1_000_000),
-        "sessions with held messages; beyond: sent at once",
+        "with held messages; beyond: sent at once",
         10_000,
     )
     flush_interval: int = key(

@@ -33,7 +33,7 @@ class OutboxSettings:
     )
     maximum_age: int = key(
         seconds(),
-        "how long a message may wait; 0: no bound",
+        "longest wait; 0: any",
         0,
     )
     when_full: WhenFull = key(
@@ -43,7 +43,7 @@ class OutboxSettings:
     )
     survive: int = key(
         seconds(),
-        "an [outage](#outages) that it must hold, or the configuration is refused",
+        "an [outage](#outages) that it must hold",
         0,
     )
     expected_rate: float | None = key(
@@ -74,27 +74,27 @@ class StreamSettings:
     )
     priority: int = key(
         whole_number(1, 10),
-        "the backlog of a higher one is sent first and dropped last",
+        "a higher one is sent first and dropped last",
         5,
     )
     maximum_bytes: int | None = key(
         size_from(64 * 1024),
-        "bytes of the stream that may wait",
+        "bytes that may wait",
         None,
     )
     maximum_messages: int | None = key(
         whole_number(1, 1_000_000_000),
-        "messages of the stream that may wait",
+        "messages that may wait",
         None,
     )
     maximum_age: int = key(
         seconds(),
-        "how long a message may wait; 0: no bound",
+        "longest wait; 0: any",
         0,
     )
     when_full: WhenFull | None = key(
         one_of(*OF_ONE_QUEUE),
-        "what happens at the stream's bounds",
+        "at these bounds",
         None,
         shown='`"reject"` if `[outbox]` has it, otherwise `"drop-newest"`',
     )

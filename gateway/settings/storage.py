@@ -52,7 +52,7 @@ class DurabilityRule:
     )
     client: str | None = key(
         text,
-        "client identifier; `*` stands for any characters",
+        "its identifier, `*` for any characters",
         None,
     )
     topic: str | None = key(
@@ -80,6 +80,6 @@ class HistorySettings:
     )
     maximum_bytes: int = key(
         size(64 * 1024, 1024**4),
-        "size of the history; beyond: the oldest are deleted",
+        "beyond: the oldest are deleted",
         256 * 1024 * 1024,
     )

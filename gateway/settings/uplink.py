@@ -297,7 +297,7 @@ class UplinkSettings:
     )
     window: int = key(
         whole_number(1, 65_535),
-        "unacknowledged messages, or eight full batches",
+        "unacknowledged messages, or eight full batches if that is more",
         1_000,
     )
     commit_within: float = key(
