@@ -62,12 +62,12 @@ def run_ledger(options: argparse.Namespace) -> int:
 def _recall(options: argparse.Namespace, gaps: list[dict[str, Any]]) -> None:
     """Ask for what is missing, and say what comes; the next run reads it."""
     from pipeline.collect.recall import Recall, Wanted
-    from pipeline.ledger.completeness import MISSING, NOT_TOLD
+    from pipeline.ledger.completeness import MISSING, NOT_REPORTED
     from pipeline.operation.progress import bars
 
     if options.broker is None:
         raise PipelineError("--recall needs --broker, or `broker` in [ledger] of the configuration")
-    asked = (MISSING, NOT_TOLD) if options.strict else (MISSING,)
+    asked = (MISSING, NOT_REPORTED) if options.strict else (MISSING,)
     wanted = [
         Wanted(gap["gateway"], gap["epoch"], gap["stream"], gap["first"], gap["last"])
         for gap in gaps

@@ -12,11 +12,11 @@ from pipeline.tables.islands import Island
 
 MISSING = "missing"
 """The ledger says that the fleet acknowledged a number, and it is not in the tables."""
-NOT_TOLD = "not_told"
+NOT_REPORTED = "not_reported"
 """Neither came the number nor a word of the ledger on it: it may still wait at the gateway."""
 UNRECORDED = "unrecorded"
 """The gateway ended without a stop before a number was on its disk: nobody will tell of it."""
-OUTCOMES = (*REPORTED, MISSING, NOT_TOLD, UNRECORDED)
+OUTCOMES = (*REPORTED, MISSING, NOT_REPORTED, UNRECORDED)
 BAD = (MISSING, "lost")
 """What must not happen to a message that was acknowledged."""
 
@@ -101,7 +101,7 @@ def _unarrived(account: Account, first: int, last: int) -> list[tuple[int, int, 
 def _unreported(ended: int | None, low: int, high: int) -> list[tuple[int, int, str, str]]:
     """Return what is to be said of numbers without a word; what was on disk has one to come."""
     if ended is None or high <= ended:
-        return [(low, high, NOT_TOLD, "")]
+        return [(low, high, NOT_REPORTED, "")]
     cause = "not on disk when the gateway went down"
     unrecorded = (max(low, ended + 1), high, UNRECORDED, cause)
-    return [unrecorded] if low > ended else [(low, ended, NOT_TOLD, ""), unrecorded]
+    return [unrecorded] if low > ended else [(low, ended, NOT_REPORTED, ""), unrecorded]

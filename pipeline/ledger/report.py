@@ -7,7 +7,7 @@ from typing import Any
 
 from pipeline.errors import PipelineError
 from pipeline.ledger.boards import FORK
-from pipeline.ledger.completeness import BAD, MISSING, NOT_TOLD, OUTCOMES, UNRECORDED
+from pipeline.ledger.completeness import BAD, MISSING, NOT_REPORTED, OUTCOMES, UNRECORDED
 from pipeline.printable import printable
 from pipeline.tables import delta
 from pipeline.tables.delta import Where
@@ -24,11 +24,28 @@ WHY = {
     "expired": "too old before they could be sent ({cause})",
     "rejected": "the fleet's broker refused them ({cause})",
     "filtered": "no rule accepted them ({cause})",
-    NOT_TOLD: "the gateway has not reported yet: they may still wait there",
+    NOT_REPORTED: "the gateway has not reported yet: they may still wait there",
     UNRECORDED: "they are unknown, and none was acknowledged: {cause}",
 }
 
-_NOT_ON_PURPOSE = (*BAD, NOT_TOLD, UNRECORDED, "rejected")
+EARLIER = "not_told"
+"""What NOT_REPORTED was called in tables of earlier versions, until the next run."""
+
+_NOT_ON_PURPOSE = (*BAD, NOT_REPORTED, UNRECORDED, "rejected")
+
+
+def is_earlier(root: Where) -> bool:
+    """Say whether the tables have the names of an earlier version, until the next run."""
+    found = delta.lookup(root / "streams")
+    return found is not None and EARLIER in {field.name for field in found.schema().fields}
+
+
+def check_version(root: Where) -> None:
+    """Raise PipelineError if they do."""
+    if is_earlier(root):
+        raise PipelineError(
+            f"the tables in {root} are of an earlier version: run `tidegate-pipeline once` first"
+        )
 
 
 def read_streams(root: Where, gateway: str | None = None) -> list[Row]:
@@ -48,14 +65,14 @@ def read_boards(root: Where, gateway: str | None = None) -> list[Row]:
 
 def complete(streams: Iterable[Row], *, strict: bool) -> bool:
     """Say whether nothing is missing or lost, and with `strict` that all has been reported."""
-    bad = (*BAD, NOT_TOLD) if strict else BAD
+    bad = (*BAD, NOT_REPORTED) if strict else BAD
     return not any(stream[outcome] for stream in streams for outcome in bad)
 
 
 def sum_line(stream: Row) -> str:
     """Return a stream's numbers by outcome as one line."""
     parts = " + ".join(
-        f"{outcome.replace('not_told', 'not told yet')} {stream[outcome]:,}"
+        f"{outcome.replace('_', ' ')} {stream[outcome]:,}"
         for outcome in OUTCOMES
         if stream[outcome]
     )
@@ -127,5 +144,6 @@ def _shown(time: datetime | None) -> str:
 def _rows(root: Where, table: str, gateway: str | None) -> list[Row]:
     if not delta.exists(root / table):
         raise PipelineError(f"there are no tables in {root}: run `tidegate-pipeline once` first")
+    check_version(root)
     rows: list[Row] = delta.read_all(root / table).to_pylist()
     return [row for row in rows if gateway is None or row["gateway"] == gateway]

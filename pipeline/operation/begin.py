@@ -1,6 +1,6 @@
 """How whatever changes the tables begins: with all of them there, and what was committed."""
 
-from pipeline.operation.migrate import migrate
+from pipeline.operation.migrate import migrate, rename_outcome
 from pipeline.settings import Settings
 from pipeline.tables import on_disk, silver_numbers, state
 from pipeline.tables.damage import drop_unreadable
@@ -17,7 +17,9 @@ def begin(settings: Settings, *, verify: bool = False) -> tuple[State, int]:
     migrate(settings.checkpoints, root)
     if verify:
         drop_unreadable(root)
-    return state.load(root), newest
+    committed = state.load(root)
+    rename_outcome(root, committed)
+    return committed, newest
 
 
 def recount(root: Where, committed: State) -> None:

@@ -16,10 +16,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from deltalake import Schema
 
 from pipeline.errors import PipelineError
+from pipeline.ledger.report import is_earlier
 from pipeline.tables import delta, islands, silver_numbers
-from pipeline.tables.columns import BATCHES, FILES, QUARANTINED, arrow_schema, names
+from pipeline.tables.columns import BATCHES, FILES, QUARANTINED, STREAMS, arrow_schema, names
 from pipeline.tables.delta import Where
 from pipeline.tables.quarantined import COLUMNS, counted, quarantined
 from pipeline.tables.state import Mark, State
@@ -45,6 +47,21 @@ def migrate(folder: Path, root: Where) -> None:
         path.unlink(missing_ok=True)
     for path in (*folder.glob("snapshot-*"), *folder.glob("_staging-*")):
         shutil.rmtree(path)
+
+
+def rename_outcome(root: Where, state: State) -> None:
+    """Have the tables `streams` and `gaps` of an earlier version made again, under today's name.
+
+    What they follow is noted first: whatever is killed is done again.
+    """
+    if not is_earlier(root):
+        return
+    state.compared = 0
+    state.note()
+    table = root / "streams"
+    noted = delta.opened(table).metadata().configuration
+    schema = Schema.from_arrow(arrow_schema(STREAMS))
+    delta.make(table, schema, mode="overwrite", configuration=noted)
 
 
 def _move(folder: Path, snapshot: Path | None, loose: list[dict[str, Any]], root: Where) -> None:

@@ -14,6 +14,7 @@ from pipeline.gold.expected import TABLE
 from pipeline.gold.silences import BY_RULE, CAUSES
 from pipeline.landing.listing import kind, list_landing
 from pipeline.ledger.completeness import OUTCOMES
+from pipeline.ledger.report import check_version
 from pipeline.printable import printable
 from pipeline.settings import Settings
 from pipeline.tables import delta, state
@@ -21,7 +22,7 @@ from pipeline.tables.delta import Where
 
 SILENT, RULE, MISSING = CAUSES
 HOUR_SECONDS = 3_600
-LACKING = ("missing", "lost", "not_told")
+LACKING = ("missing", "lost", "not_reported")
 """The outcomes of numbers that are listed by gateway."""
 HABIT_DAYS = 14
 SILENT_TIMES = 3
@@ -37,7 +38,7 @@ GATEWAY_METRICS = (
     ("gateway_missing", "Numbers that a gateway calls delivered and nobody has.", "missing"),
     ("gateway_lost", "Numbers that a gateway lost.", "lost"),
     ("gateway_unexpected", "Readings of a gateway that are not as expected.", "unexpected"),
-    ("gateway_not_told", "Numbers that a gateway said nothing of yet.", "not_told"),
+    ("gateway_not_reported", "Numbers that a gateway said nothing of yet.", "not_reported"),
 )
 
 Figures = dict[str, Any]
@@ -45,7 +46,11 @@ _NO_NAMES = pa.schema([("gateway_id", pa.string()), ("expectation", pa.string())
 
 
 def read_status(settings: Settings, now: datetime | None = None) -> Figures:
-    """Return all figures, by name; nothing is changed and no Spark is started."""
+    """Return all figures, by name; nothing is changed and no Spark is started.
+
+    Raises PipelineError for tables of an earlier version.
+    """
+    check_version(settings.tables)
     now = now or datetime.now(UTC)
     committed = state.load(settings.tables)
     listing = list_landing(settings.landing)

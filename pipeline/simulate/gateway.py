@@ -175,7 +175,7 @@ class Gateway:
         records = self._backups[-2]
         epoch, seqs = records[0]["epoch"], [each["seq"] for each in records]
         self._start -= 1
-        self._truth.outcomes["not_told"] -= self._unnamed
+        self._truth.outcomes["not_reported"] -= self._unnamed
         self._previous = {"epoch": epoch, "last": {STREAM: max(seqs)}}
         name = f"{epoch}.{STREAM}.{min(seqs)}-{max(seqs)}.{len(seqs)}.jsonl"
         if f"{self.name}/{name}" not in self._landed.files:
@@ -264,7 +264,7 @@ class Gateway:
         for number, _, outcome, _ in ranges[len(ranges) - silent :]:
             if outcome != "delivered":
                 self._lacking[epoch][number] = False
-                self._truth.outcomes.update({outcome: -1, "not_told": 1})
+                self._truth.outcomes.update({outcome: -1, "not_reported": 1})
         self._truth.outcomes["missing"] -= self._move_unreported(
             epoch, ranges[len(ranges) - silent :]
         )
@@ -277,12 +277,12 @@ class Gateway:
             self._landed.files[f"{self.name}/{folder}/{epoch}.1.jsonl"] = _lines(lines)
 
     def _move_unreported(self, epoch: str, silent: list[OutcomeRange]) -> int:
-        """Return how many missing numbers no ledger has yet; those count as not told instead."""
+        """Return how many missing numbers no ledger has yet; which count as not reported."""
         came = {row[2] for row in self._truth.silver if row[1] == epoch}
         after = takewhile(lambda each: each[0] not in came, reversed(silent))
         self._unnamed = sum(1 for _ in after)
         gone = [n for n, _, outcome, _ in silent if outcome == "delivered" and n not in came]
-        self._truth.outcomes["not_told"] += len(gone)
+        self._truth.outcomes["not_reported"] += len(gone)
         return len(gone)
 
 

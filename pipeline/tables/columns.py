@@ -191,7 +191,7 @@ STREAMS: Columns = (
     ("rejected", "bigint"),
     ("lost", "bigint"),
     ("missing", "bigint"),
-    ("not_told", "bigint"),
+    ("not_reported", "bigint"),
     ("unrecorded", "bigint"),
     ("last_time", "timestamp"),
 )

@@ -118,7 +118,7 @@ def test_the_command_asks_for_what_is_missing(
     gap = {"gateway": "barn", "epoch": EPOCH, "stream": "main", "first": 4, "last": 5, "cause": ""}
     stream = dict.fromkeys(OUTCOMES, 0) | {"missing": 2, "emitted": 9, "gateway": "barn"}
     delta.append(tables / "streams", STREAMS, [stream | {"epoch": EPOCH, "stream": "main"}])
-    outcomes = ("missing", "filtered", "not_told")
+    outcomes = ("missing", "filtered", "not_reported")
     delta.append(tables / "gaps", GAPS, [gap | {"outcome": each} for each in outcomes])
     command = ["ledger", "--tables", str(tables), "--json", "--recall"]
     assert main(command) == 2

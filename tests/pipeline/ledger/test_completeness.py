@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.ledger.accounts import Account
-from pipeline.ledger.completeness import MISSING, NOT_TOLD, UNRECORDED, compare
+from pipeline.ledger.completeness import MISSING, NOT_REPORTED, UNRECORDED, compare
 from pipeline.ledger.entry import OUTCOMES, Range
 from pipeline.tables.islands import Island
 
@@ -36,7 +36,7 @@ def test_every_number_has_one_outcome(
     stream = compare(account, [island(number, number) for number in sorted(came)])
     expected = Counter[str]()
     for number in range(1, max([0, *came, *plain]) + 1):
-        untold = NOT_TOLD if ended is None or number <= ended else UNRECORDED
+        untold = NOT_REPORTED if ended is None or number <= ended else UNRECORDED
         outcome = plain.get(number, untold)
         absent = MISSING if outcome == "delivered" else outcome
         expected["delivered" if number in came else absent] += 1
@@ -54,7 +54,7 @@ def test_a_gap_says_when_and_why() -> None:
     assert [tuple(gap)[3:] for gap in found.gaps] == [
         (5, 6, "missing", "", 40, 90),
         (7, 8, "evicted", "drop-oldest", 40, 90),
-        (10, 12, "not_told", "", 90, None),
+        (10, 12, "not_reported", "", 90, None),
     ]
 
 

@@ -71,19 +71,21 @@ def ledger(data: Path, capsys: pytest.CaptureFixture[str], *options: str) -> tup
 
 
 @pytest.mark.uncovered
-def test_a_gap_is_not_told_then_missing_then_filled(
+def test_a_gap_is_not_reported_then_missing_then_filled(
     tmp_path: Path, run: "Run", capsys: pytest.CaptureFixture[str]
 ) -> None:
     landing = tmp_path / "landing"
     put_records(landing, [record(1), record(2)])
     put(landing, text_of([record(6)]), name_for(1, 6))
     run(tmp_path)
-    assert outcomes(tmp_path) == {"emitted": 6, "delivered": 3, "not_told": 3}
+    assert outcomes(tmp_path) == {"emitted": 6, "delivered": 3, "not_reported": 3}
     (line,) = map(sum_line, read_streams(tmp_path / "tables"))
-    assert line == f"barn/{EPOCH}/main: delivered 3 + not told yet 3 = emitted 6"
+    assert line == f"barn/{EPOCH}/main: delivered 3 + not reported 3 = emitted 6"
     status, said = ledger(tmp_path, capsys)
     assert status == 0
-    assert "not told: barn/00a1b2c3d4/main numbers 3 to 5 (3) between 2025-11-21 15:46:40" in said
+    assert (
+        "not reported: barn/00a1b2c3d4/main numbers 3 to 5 (3) between 2025-11-21 15:46:40" in said
+    )
     assert ledger(tmp_path, capsys, "--strict")[0] == 3
 
     put_ledger(
@@ -93,7 +95,7 @@ def test_a_gap_is_not_told_then_missing_then_filled(
     )
     run(tmp_path)
     assert outcomes(tmp_path) == {
-        "emitted": 8, "delivered": 3, "filtered": 1, "missing": 2, "not_told": 2,
+        "emitted": 8, "delivered": 3, "filtered": 1, "missing": 2, "not_reported": 2,
     }  # fmt: skip
     status, said = ledger(tmp_path, capsys)
     assert status == 3
@@ -102,7 +104,7 @@ def test_a_gap_is_not_told_then_missing_then_filled(
     assert [gap["outcome"] for gap in json.loads(said)["gaps"]] == [
         "filtered",
         "missing",
-        "not_told",
+        "not_reported",
     ]
 
     put_records(landing, [record(4), record(5)], first=4)
@@ -117,7 +119,8 @@ def test_a_gap_is_not_told_then_missing_then_filled(
     put_ledger(landing, 3, entry() | start)
     run(tmp_path)
     assert outcomes(tmp_path) == {
-        "emitted": 11, "delivered": 6, "filtered": 1, "expired": 2, "not_told": 1, "unrecorded": 1,
+        "emitted": 11, "delivered": 6, "filtered": 1, "expired": 2,
+        "not_reported": 1, "unrecorded": 1,
     }  # fmt: skip
     status, said = ledger(tmp_path, capsys)
     assert status == 0

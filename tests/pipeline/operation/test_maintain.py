@@ -60,7 +60,7 @@ def test_status_compaction_and_retention(
     put_records(tmp_path / "landing", [record(9)], first=9)
     figures = read_status(settings, NOW)
     assert figures["rows"] == {"bronze": 6, "silver": 5, "quarantine": 2}
-    assert figures["numbers"] | {"delivered": 5, "not_told": 1} == figures["numbers"]
+    assert figures["numbers"] | {"delivered": 5, "not_reported": 1} == figures["numbers"]
     assert (figures["landing_files_waiting"], figures["lag_seconds"]) == (1, 7200.0)
     assert figures["gateways"] == {
         "known": 1,
@@ -70,7 +70,7 @@ def test_status_compaction_and_retention(
     assert figures["by_gateway"] == {
         "barn": {
             "lag_seconds": 7200.0, "usual_silence_seconds": 0.0, "silent": True, "cause": "silent",
-            "missing": 0, "lost": 0, "not_told": 1, "unexpected": 0,
+            "missing": 0, "lost": 0, "not_reported": 1, "unexpected": 0,
         }
     }  # fmt: skip
     assert "  barn: silent for 7,200 s, usually 0 s at most" in as_text(figures)

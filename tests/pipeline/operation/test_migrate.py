@@ -7,13 +7,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+from deltalake import DeltaTable, write_deltalake
 
+from pipeline.cli import EXIT_CANNOT_RUN, main
 from pipeline.errors import PipelineError
+from pipeline.ledger.completeness import NOT_REPORTED
 from pipeline.operation.migrate import migrate
 from pipeline.tables import on_disk, state
-from tests.support.disk.landing_files import EPOCH, put, put_records, record, text_of
+from tests.support.disk.landing_files import EPOCH, name_for, put, put_records, record, text_of
 from tests.support.pipeline_kills import Killed, kill_at
 from tests.support.pipeline_tables import contents, islands, known, sizes, table_rows
 
@@ -99,6 +103,20 @@ def write_snapshot(folder: Path, upto: int, rows: Rows) -> None:
     (folder / "header.json").write_text(json.dumps(header))
 
 
+def under_earlier_names(data: Path) -> None:
+    """Give an outcome the name in the reports that it had in earlier versions."""
+    tables = data / "tables"
+    streams = DeltaTable((tables / "streams").as_uri()).to_pyarrow_table()
+    names = ["not_told" if name == NOT_REPORTED else name for name in streams.column_names]
+    gaps = DeltaTable((tables / "gaps").as_uri()).to_pyarrow_table()
+    outcomes = pc.replace_substring(gaps["outcome"], NOT_REPORTED, "not_told")
+    for table, rows in (
+        ("streams", streams.rename_columns(names)),
+        ("gaps", gaps.set_column(gaps.column_names.index("outcome"), "outcome", outcomes)),
+    ):
+        write_deltalake(tables / table, rows, mode="overwrite", schema_mode="overwrite")
+
+
 KILLS = [
     ("pipeline.tables.delta.append_table", 1, True),
     ("pipeline.tables.silver_numbers.overwrite", 1, True),
@@ -135,6 +153,29 @@ def test_a_run_moves_what_was_committed_whatever_is_killed(
     run(data, gold=True)
     assert sizes(data)[:2] == (sizes(settled)[0] + 2, sizes(settled)[1] + 1)
     assert not run(data, verify=True).doubled
+
+
+def test_a_run_renames_an_outcome_whatever_is_killed(
+    settled: Path, tmp_path: Path, run: "Run", capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = Path(shutil.copytree(settled, tmp_path / "data"))
+    put(data / "landing", text_of([record(9)]), name_for(1, 9))
+    run(data)
+    before = {table: table_rows(data, table) for table in ("streams", "gaps")}
+    assert NOT_REPORTED in {row["outcome"] for row in before["gaps"]}
+    under_earlier_names(data)
+    ledger = ["ledger", "--tables", f"{data}/tables"]
+    for command in (ledger, ["status", *ledger[1:], "--landing", f"{data}/landing"]):
+        assert main(command) == EXIT_CANNOT_RUN
+        assert "are of an earlier version: run `tidegate-pipeline once`" in capsys.readouterr().err
+    for place in ("pipeline.tables.delta.make", "pipeline.tables.delta.overwrite"):
+        with pytest.MonkeyPatch.context() as patch:
+            kill_at(patch, place, 1, after=True)
+            with pytest.raises(Killed):
+                run(data)
+    run(data)
+    assert {table: table_rows(data, table) for table in before} == before
+    assert main(ledger) == 0
 
 
 @pytest.mark.parametrize(
