@@ -1,3 +1,4 @@
+import re
 from pathlib import Path
 
 from pipeline.records import reasons
@@ -16,7 +17,9 @@ def test_each_reason_is_of_one_kind() -> None:
 
 def test_the_page_explains_each_reason_and_its_kind() -> None:
     rows = [line.split(" | ") for line in PAGE.read_text(encoding="utf-8").splitlines()]
-    reported = {row[0].strip("| `"): row[1] for row in rows if len(row) > 2}
+    reported = {
+        word: row[1] for row in rows if len(row) > 2 for word in re.findall(r"`(\w+)`", row[0])
+    }
     for kind, words in (
         ("line", reasons.OF_A_LINE),
         ("record", reasons.OF_A_RECORD),

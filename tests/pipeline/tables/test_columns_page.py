@@ -28,11 +28,9 @@ SECTIONS = {section.heading: section.text for section in read_sections(PAGE)}
         (["Quarantine"], columns.QUARANTINE[len(columns.BRONZE) :]),
         (["Gold"], (*GATEWAY_DAY, *NODE_DAY, *FRESHNESS)),
         (["Gold", "Readings over time"], READINGS),
-        (["Silences"], SILENCES),
+        (["Silences", "Gold"], SILENCES),
         (["Names, places and local days"], ASSETS),
-        (["Expectations"], UNEXPECTED),
-        (["State"], (*columns.BATCHES, *columns.FILES, *columns.ISLANDS)),
-        (["State"], (*columns.QUARANTINED, *columns.FOLDERS)),
+        (["Expectations", "Silver"], UNEXPECTED),
         (["Reports"], (*columns.GAPS, *columns.BOARDS, *RUNS, *columns.LEDGER, *columns.CLOCKS)),
     ],
 )
