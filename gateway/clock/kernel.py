@@ -2,8 +2,8 @@
 
 import ctypes
 import sys
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 STA_UNSYNC = 0x0040
 """The status bit of an unsynchronized clock (adjtimex(2))."""
@@ -14,8 +14,7 @@ TIME_ERROR = 5
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
-@dataclass(frozen=True, slots=True)
-class Synchronization:
+class Synchronization(NamedTuple):
     """Whether the wall clock is synchronized; `error_ms` bounds its error, None if unknown."""
 
     synchronized: bool

@@ -8,8 +8,8 @@ import os
 import sqlite3
 import struct
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 PAGE_BYTES = 1024
 """The page size of every database that the gateway makes.
@@ -40,8 +40,7 @@ Read = Callable[[int, int], bytes]
 """Returns the bytes at an offset, as many as there are."""
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
+class Form(NamedTuple):
     """The size of pages, the used part of each, the encoding, and whether there is a map.
 
     `has_map` is whether pointer map pages have the parent of each page (`auto_vacuum`).

@@ -45,16 +45,14 @@ class StoredSubscription(NamedTuple):
     every: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RestoredSpan:
+class RestoredSpan(NamedTuple):
     """What a session must still deliver; its packet identifier is 0 unless it was sent."""
 
     span: Span
     released: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class StoredTail:
+class StoredTail(NamedTuple):
     """What stays on disk after what was read: sequence numbers above `after`, up to `up_to`."""
 
     after: int
@@ -87,8 +85,7 @@ class RestoredSession:
     tail: StoredTail | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RestoredWill:
+class RestoredWill(NamedTuple):
     """A will that was not published, and the origin of its client.
 
     `due` is when it is to be published (ms since 1970), if known.

@@ -2,8 +2,8 @@
 
 import os
 import re
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 SYS_BLOCK = Path("/sys/dev/block")
 
@@ -17,8 +17,7 @@ FLUSHES = 15
 """Index of completed flush requests, which fsync makes; since Linux 5.5, whole devices only."""
 
 
-@dataclass(frozen=True, slots=True)
-class BlockDevice:
+class BlockDevice(NamedTuple):
     """The whole device, not the partition, of a folder's file system."""
 
     name: str
@@ -73,8 +72,7 @@ MOUNT_INFO = Path("/proc/self/mountinfo")
 _ESCAPE = re.compile(r"\\([0-7]{3})")
 
 
-@dataclass(frozen=True, slots=True)
-class Mount:
+class Mount(NamedTuple):
     """A mounted file system: where, of what kind, from what, with which options."""
 
     target: Path

@@ -2,8 +2,8 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from gateway.counters import Counters
 
@@ -23,8 +23,7 @@ class Kind(StrEnum):
     GAUGE = "gauge"
 
 
-@dataclass(frozen=True, slots=True)
-class Figure:
+class Figure(NamedTuple):
     """A figure by its name below `$SYS/broker/`, in which `<rule>` is a variable part.
 
     `words` are the values of a figure that is a word: each becomes a series, which is 1 or 0.

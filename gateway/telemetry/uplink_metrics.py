@@ -1,7 +1,5 @@
 """Prometheus metadata of the figures of rules, outbox, ledger, recalls and the link."""
 
-from dataclasses import replace
-
 from gateway.telemetry.figure import Figure, Kind, own
 
 COUNTER, GAUGE = Kind.COUNTER, Kind.GAUGE
@@ -11,7 +9,7 @@ def _of_each(figure: Figure) -> Figure:
     """Return the same figure of one of several uplinks."""
     name = figure.name.replace("tidegate/uplink/", "tidegate/uplink/<uplink>/")
     metric = figure.metric.replace("tidegate_uplink_", "tidegate_each_uplink_")
-    return replace(figure, name=name, metric_name=metric)
+    return figure._replace(name=name, metric_name=metric)
 
 
 ENDS = (

@@ -50,8 +50,7 @@ class AuthenticationFailedError(Exception):
     """The client could not prove its identity; the text is sent to it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """The answer to the client; a user name means that it has proved to be that user."""
 
     data: bytes | None = None

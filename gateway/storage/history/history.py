@@ -1,7 +1,7 @@
 """The messages that the gateway accepted, as far back as configured."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gateway.counters import Counters
 from gateway.mqtt.message import Message
@@ -46,8 +46,7 @@ _TRIM_RULES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedRule:
+class RecordedRule(NamedTuple):
     """A rule as a start of the gateway had it; without `expression` it accepts every message."""
 
     place: int
@@ -144,8 +143,7 @@ _PIECE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
+class Window(NamedTuple):
     """Messages accepted between two times (ms since 1970), both included, in one start or any."""
 
     first_time: int = 0

@@ -1,8 +1,7 @@
 """A message of the history with the results of the uplink rules, as a row of SQLite."""
 
 import json
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from gateway.mqtt.message import Message
 from gateway.storage.engine.message_columns import MESSAGE_COLUMNS, message_values, to_message
@@ -11,8 +10,7 @@ from gateway.storage.outbox.row import OutboxRow, row_size
 HISTORY_COLUMNS = ("id", "start", "rules", "payload_is_json", "epoch", *MESSAGE_COLUMNS)
 
 
-@dataclass(frozen=True, slots=True)
-class RuleResult:
+class RuleResult(NamedTuple):
     """The result of one rule for a message that reached it.
 
     `place` is the rule's index in the configuration, `result` is None for NULL, and `overflow`
@@ -25,8 +23,7 @@ class RuleResult:
     overflow: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Numbered:
+class Numbered(NamedTuple):
     """The number of a message in a stream, with the rules that it reached there."""
 
     stream: str
@@ -34,8 +31,7 @@ class Numbered:
     results: tuple[RuleResult, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class HistoryRow:
+class HistoryRow(NamedTuple):
     """One message as the gateway accepted it in its `start`, and its numbers of that epoch."""
 
     id: int

@@ -1,7 +1,7 @@
 """The subscriptions that existed when a message of the history was accepted."""
 
 import sqlite3
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gateway.routing.subscriptions.subscription import Subscription
 from gateway.storage.engine.database import Database
@@ -34,8 +34,7 @@ _TRIM = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedSubscription:
+class RecordedSubscription(NamedTuple):
     """A subscription of the history; without `identity` its `$where` saw no publisher."""
 
     client_id: str

@@ -3,8 +3,7 @@
 import json
 from collections import Counter, deque
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from gateway.counters import Counters
 from gateway.storage.engine.connection import Batch
@@ -129,8 +128,7 @@ _BOOT_DIGITS = 15
 """Hexadecimal digits of a boot's name that are stored: as many as fit an integer of SQLite."""
 
 
-@dataclass(frozen=True, slots=True)
-class Stamp:
+class Stamp(NamedTuple):
     """By how many milliseconds the wall clock was ahead of the monotonic one in this boot.
 
     `wall` is its last time, None while the kernel knew that it was right.

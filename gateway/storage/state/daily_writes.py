@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 MS_OF_A_DAY = 86_400_000
 
@@ -20,8 +20,7 @@ _FORGET = "DELETE FROM meta WHERE name GLOB ? AND CAST(substr(name, ?) AS INTEGE
 _READ = "SELECT name, value FROM meta WHERE name GLOB ?"
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
+class Written(NamedTuple):
     """What was written in `seconds` of running: bytes as Linux counts them, and commits."""
 
     written: int

@@ -4,9 +4,8 @@ import re
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from gateway.errors import StartError
 from gateway.salvage.form import tables_of
@@ -182,8 +181,7 @@ _OBJECTS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class TableMeaning:
+class TableMeaning(NamedTuple):
     """The columns of a table by name, its keys, and the rest of its statement."""
 
     columns: frozenset[tuple[object, ...]]
