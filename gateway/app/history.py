@@ -11,6 +11,7 @@ from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import FAILURE, ReasonCode
 from gateway.routing.subscriptions.subscription import Subscription
 from gateway.session.session import Session
+from gateway.settings.storage import HistorySettings
 from gateway.storage.history.history import History, RecordedRule
 from gateway.storage.history.subscriptions import HistorySubscriptions
 
@@ -60,8 +61,7 @@ class Recorder:
 class Recording:
     """Passes messages to the rules, if there are any, and records them while the history is on."""
 
-    def __init__(self, run: Run, storage: Storage, broker: Broker) -> None:
-        config = run.configuration.history
+    def __init__(self, run: Run, storage: Storage, broker: Broker, config: HistorySettings) -> None:
         self.history = History(
             storage.database, storage.writer, run.counters, config.keep, config.maximum_bytes
         )

@@ -8,6 +8,7 @@ from gateway.mqtt.message import Message
 from gateway.storage.engine.database import Database
 from gateway.storage.engine.many_rows import insert_statement
 from gateway.storage.engine.writer import Writer
+from gateway.storage.history.recorded import KEEP
 from gateway.storage.history.row import (
     HISTORY_COLUMNS,
     HistoryRow,
@@ -16,9 +17,6 @@ from gateway.storage.history.row import (
     size_of,
     to_history_columns,
 )
-
-KEEP = "history_keep"
-"""The name in `meta` of the configured seconds, 0 when history is off."""
 
 TRIM_ROWS = 64
 """Rows recorded between two checks of age and size."""

@@ -11,8 +11,9 @@ from typing import Any, Final
 from gateway.mqtt.message import Message
 from gateway.storage.engine.database import database_file
 from gateway.storage.engine.database_file import open_beside
-from gateway.storage.history.history import KEEP, RecordedRule
+from gateway.storage.history.history import RecordedRule
 from gateway.storage.history.outcome_reader import Number, OutcomeReader
+from gateway.storage.history.recorded import KEEP
 from gateway.storage.history.row import HISTORY_COLUMNS, HistoryRow, from_history_columns
 from gateway.storage.history.subscriptions import COLUMNS, RecordedSubscription
 from gateway.where.compile import COMPILER

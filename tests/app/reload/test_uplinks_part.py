@@ -8,6 +8,7 @@ import pytest
 
 from gateway.errors import StartError
 from gateway.mqtt.packets import Publish
+from gateway.storage.history.recorded import is_recorded
 from tests.app.reload.conftest import Changing
 from tests.app.reload.test_broker_part import code_of, next_on
 from tests.support.disk.storage import until
@@ -345,6 +346,26 @@ async def test_the_history_is_turned_on_and_off(changing: Changing, tmp_path: Pa
     await code_of(client, "s/2")
     await changing.gateway.writer.wait_for(changing.gateway.writer.batch)
     assert await rows() == 1
+
+
+async def test_without_an_uplink_the_history_is_turned_on_and_off(
+    changing: Changing, tmp_path: Path
+) -> None:
+    on = '[history]\nkeep = "1h"\n'
+    await changing.start("")
+    client = await changing.clients.connect("c")
+    await client.subscribe("s/+")
+    assert await changing.changed(on) == ["history.keep"]
+    await code_of(client, "s/1")
+    await changing.gateway.writer.wait_for(changing.gateway.writer.batch)
+    lines = (await changing.operator.ask("why", topic="s/1"))["lines"]
+    assert any("client 'c' on s/+" in line for line in lines), lines
+    assert await changing.changed("") == ["history.keep"]
+    await changing.gateway.writer.wait_for(changing.gateway.writer.batch)
+    async with asyncio.timeout(30):
+        # what is awaited has no event to wait for
+        while await is_recorded(changing.gateway.database):  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
 
 
 async def test_the_history_names_rules_as_they_were(changing: Changing, tmp_path: Path) -> None:
