@@ -158,9 +158,10 @@ def test_what_fails_the_run(project: Path) -> None:
 
 
 def test_all_that_share_a_java_have_one_worker() -> None:
+    asking = re.compile(r'\b(spark: "SparkSession"|run: "?Run\b|session: "Callable\[\[\], Spark)')
     for file in (ROOT / "tests/pipeline").rglob("test_*.py"):
         path = file.relative_to(ROOT).as_posix()
-        if re.search(r'\b(spark: "SparkSession"|run: "?Run\b)', file.read_text()):
+        if asking.search(file.read_text()):
             assert path.startswith(tuple(each.split("::")[0] for each in side_by_side.SPARK)), path
 
 

@@ -35,6 +35,10 @@ FAST = {
 """To make a plan, and Java code of it, takes most of the time of a query over few rows."""
 
 
+OF_STORES = (
+    *("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_ENDPOINT_URL"),
+    *("AZURE_STORAGE_ENDPOINT", "AZURE_STORAGE_ACCOUNT_KEY"),
+)
 SECONDS = 600
 """How long a test may take that runs Spark, whose start alone takes half a minute at times."""
 
@@ -75,6 +79,26 @@ def compiled_spark(spark: "SparkSession") -> "Iterator[SparkSession]":
     yield spark
     for name, value in INTERPRETED.items():
         spark.conf.set(name, value)
+
+
+@pytest.fixture
+def session(spark: "SparkSession") -> "Iterator[Callable[[], SparkSession]]":
+    """Return what gives Spark, whose tasks get this process's variables of stores by it.
+
+    They have those of the process that starts Java else.
+    """
+    context = spark.sparkContext
+    before = dict(context.environment)
+
+    def given() -> "SparkSession":
+        context.environment.update(
+            {name: os.environ[name] for name in OF_STORES if name in os.environ}
+        )
+        return spark
+
+    yield given
+    context.environment.clear()
+    context.environment.update(before)
 
 
 @pytest.fixture(scope="session")

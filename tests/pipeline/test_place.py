@@ -1,13 +1,11 @@
 """Landing files in folders, in moto's S3 and in Azurite, by one interface."""
 
-import json
 import os
-import subprocess
-import sys
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 import pytest
 
@@ -18,11 +16,16 @@ from pipeline.collect.message import Landed
 from pipeline.errors import JobError, PipelineError
 from pipeline.landing import listing
 from pipeline.landing.listing import DEEPER, list_landing
+from pipeline.operation.once import How, run_once
 from pipeline.place import Place, place_of
 from pipeline.records.record import read_fields
+from pipeline.settings import make_settings
 from tests.support.disk.landing_files import name_for, record, text_of
 from tests.support.object_store import S3Server
 from tests.support.pipeline_tables import sizes
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 AZURE = pytest.param("azure", marks=pytest.mark.azurite)
 REPORT = b'{"epoch":"00a1b2c3d4","start":1,"previous":null,"stream":"main","ranges":[]}'
@@ -63,16 +66,13 @@ def test_what_is_no_place_is_named() -> None:
 
 @pytest.mark.spark
 @pytest.mark.parametrize("landing", ["s3", AZURE], indirect=True)
-def test_a_run_reads_what_was_put(landing: Place, tmp_path: Path) -> None:
-    """Spark's tasks have the environment of the process that started Java."""
-    command = [sys.executable, "-m", "pipeline.cli", "once", "--no-gold", "--json"]
-    command += ["--landing", str(landing), "--tables", str(tmp_path / "tables")]
-    command += ["--java-cache", "none"]
+def test_a_run_reads_what_was_put(
+    landing: Place, session: "Callable[[], SparkSession]", tmp_path: Path
+) -> None:
+    settings = make_settings(landing, tmp_path / "tables")
 
     def run() -> tuple[int, ...]:
-        done = subprocess.run(command, capture_output=True, check=False, text=True)
-        assert (done.returncode, done.stderr) == (0, "")
-        return (json.loads(done.stdout)["files"], *sizes(tmp_path))
+        return (run_once(settings, session, How(gold=False)).files, *sizes(tmp_path))
 
     assert run() == (0, 0, 0, 0)
     land(landing, 1, 2)

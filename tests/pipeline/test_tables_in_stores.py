@@ -1,11 +1,10 @@
 """Tables in moto's S3 and in Azurite: the rows of a local run, whatever happens to a run there."""
 
 import json
-import os
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,10 +35,6 @@ AZURE = pytest.param("azure", marks=pytest.mark.azurite)
 DAY = 86_400_000
 FRESH = 1000
 """What a clock says that was not set."""
-VARIABLES = (
-    *("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_ENDPOINT_URL"),
-    *("AZURE_STORAGE_ENDPOINT", "AZURE_STORAGE_ACCOUNT_KEY"),
-)
 SHOWN = ("bronze", "silver", "quarantine", "gaps", "streams", "readings_1d", "gateway_day")
 UNLIKE = ("batch", "made", "last_time")
 """Columns that may differ between two runs over the same files."""
@@ -65,23 +60,10 @@ def more(data: Path) -> None:
 
 @pytest.fixture
 def store(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
-    """Return a place in a store, of which Spark's tasks know too."""
+    """Return a place in a store."""
     place: Place = request.getfixturevalue(f"{getattr(request, 'param', 's3')}_place")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return place
-
-
-@pytest.fixture
-def session(
-    store: Place, spark: "SparkSession", monkeypatch: pytest.MonkeyPatch
-) -> "Iterator[Callable[[], SparkSession]]":
-    """Return Spark, whose tasks get this process's variables: its Java has those of its start."""
-    context = spark.sparkContext
-    before = dict(context.environment)
-    context.environment.update({name: os.environ[name] for name in VARIABLES if name in os.environ})
-    yield lambda: spark
-    context.environment.clear()
-    context.environment.update(before)
 
 
 def rows_of(tables: Place) -> Rows:
@@ -103,14 +85,14 @@ def settings_for(data: Path, tables: Place) -> Settings:
     return make_settings(data / "landing", tables)
 
 
-@pytest.fixture
-def local(tmp_path: Path, session: "Callable[[], SparkSession]") -> tuple[Rows, Rows]:
+@pytest.fixture(scope="module")
+def local(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> tuple[Rows, Rows]:
     """Return the rows of a local run after each of two landings."""
-    data, found = tmp_path / "local", list[Rows]()
+    data, found = tmp_path_factory.mktemp("local"), list[Rows]()
     settings = make_settings(data / "landing", data / "tables")
     for act in (land, more):
         act(data)
-        run_once(settings, session)
+        run_once(settings, lambda: spark)
         found.append(rows_of(settings.tables))
     return found[0], found[1]
 
@@ -166,9 +148,13 @@ def test_kills_at_commits_leave_nothing_behind(
 def test_a_driver_that_is_killed_is_replaced_at_once(
     store: Place, s3: S3Server, local: tuple[Rows, Rows], tmp_path: Path
 ) -> None:
+    """Their landing files are in the store too: tasks have the environment of what starts Java."""
     land(tmp_path)
+    for file in (tmp_path / "landing").rglob("*.jsonl"):
+        name = file.relative_to(tmp_path).as_posix()
+        store.create(name, file.read_bytes())
     command = [sys.executable, "-m", "pipeline.cli", "once", "--java-cache", "none"]
-    command += ["--landing", str(tmp_path / "landing"), "--tables", str(store / "tables")]
+    command += ["--landing", str(store / "landing"), "--tables", str(store / "tables")]
     log = tmp_path / "said"
     with log.open("wb") as out, subprocess.Popen(command, stdout=out, stderr=out) as first:
         until(lambda: bool(s3.objects(f"{store}/tables/silver")), "a file of silver")

@@ -65,6 +65,7 @@ SPARK = tuple(
         "tables/test_task_files.py",
         "test_in_a_session.py",
         "test_cli.py::test_a_key_that_silver_has_twice_is_told",
+        "test_place.py::test_a_run_reads_what_was_put",
         "test_readers.py",
         "test_schema_evolution.py",
         "test_tables_in_stores.py",
