@@ -315,14 +315,11 @@ def test_a_service_that_fails_says_so_in_its_metrics(
 @pytest.mark.uncovered
 @pytest.mark.spark
 @pytest.mark.slow
-def test_a_kill_in_the_middle_and_then_a_service(tmp_path: Path) -> None:
+def test_a_service_and_then_a_run(tmp_path: Path) -> None:
     put_records(tmp_path / "landing", [record(seq) for seq in range(1, 1001)])
     put_records(tmp_path / "landing", [record(1000, content=b"z"), b"{"], first=1000)
-    arguments = command(tmp_path, "--json")
-    with subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as first:
-        wait_for(tmp_path / "tables", "bronze/*.parquet")
-        first.kill()
     left = tmp_path / "checkpoints" / "tables" / "scratch" / "of-a-killed-run"
+    left.parent.mkdir(parents=True)
     left.touch()
     metrics = tmp_path / "pipeline.prom"
     config = tmp_path / "pipeline.toml"
@@ -351,7 +348,7 @@ def test_a_kill_in_the_middle_and_then_a_service(tmp_path: Path) -> None:
     assert (running.returncode, said.count("read 1 files in")) == (0, 1)
     assert "read 2 files in" in said
     assert list(scratch.glob("blockmgr-*")) == []
-    done = subprocess.run(arguments, capture_output=True, check=False, text=True)
+    done = subprocess.run(command(tmp_path, "--json"), capture_output=True, check=False, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     output = json.loads(done.stdout)
     assert (output["bronze"], output["silver"], output["quarantined"]) == (1002, 1001, 2)
