@@ -36,12 +36,15 @@ def at_random(number):
 """
 
 TESTS = """
+import os
 from pathlib import Path
 
 import pytest
 from gateway import code
 
 def nth_time(name):
+    Path(os.environ["PYTEST_XDIST_WORKER"]).write_text(str(os.nice(0)))
+    Path(f"{{name.partition('-')[0]}}.worker").write_text(os.environ["PYTEST_XDIST_WORKER"])
     with Path(name).open("a+") as file:
         file.write("x")
         return file.tell()
@@ -76,8 +79,10 @@ def project(tmp_path: Path) -> Path:
 
 def add(project: Path, folder: str, called: str, count: int = 1, failures: int = 0) -> None:
     """Have so many tests in a folder fail so often before they pass."""
-    text = TESTS.format(folder=folder, called=called, count=count, failures=failures)
-    (project / "tests" / folder).mkdir(exist_ok=True)
+    text = TESTS.format(
+        folder=folder.replace("/", "_"), called=called, count=count, failures=failures
+    )
+    (project / "tests" / folder).mkdir(parents=True, exist_ok=True)
     (project / "tests" / folder / "test_few.py").write_text(text)
 
 
@@ -101,8 +106,12 @@ def test_what_passes_in_its_second_run_is_told_and_lines_are_found_in_every_work
     project: Path,
 ) -> None:
     add(project, "server", "at_random", count=3, failures=1)
+    add(project, "pipeline/backtest", "core", count=9)
     status, output = run(project)
     assert status == 0
+    assert (project / "pipeline_backtest.worker").read_text() == "gw0"
+    first, other = (int((project / worker).read_text()) for worker in ("gw0", "gw1"))
+    assert other == first + side_by_side.PATIENCE
     assert {AGAIN.format("server", number) for number in range(3)} <= set(output.splitlines())
     coverage = [sys.executable, "-m", "coverage"]
     shown = ""
@@ -173,5 +182,5 @@ def test_files_that_are_spread_have_no_fixture_in_common() -> None:
 def test_the_folders_are_there() -> None:
     for name in (*side_by_side.DETERMINISTIC, *side_by_side.UNMEASURED):
         assert (ROOT / "tests" / name).is_dir(), name
-    for path in (*side_by_side.TIMED, *side_by_side.LONG):
+    for path in (*side_by_side.TIMED, *side_by_side.LONG, *side_by_side.SPARK):
         assert (ROOT / path.split("::")[0]).exists(), path

@@ -83,7 +83,6 @@ SPREAD = (
 """Files whose tests have no fixture in common and wait for minutes in all: any worker runs each."""
 
 LONG = (
-    *SPARK,
     *SPREAD,
     "tests/test_setup.py",
     "tests/pipeline/operation/test_publish.py",
@@ -102,12 +101,25 @@ SECOND_LOOP = "[asyncio"
 MOST_REPEATED = 3
 """Tests that may pass in a second run: a machine that is busy upsets few of them at a time."""
 
-IMPORTING = "gw0"
-"""The worker that measures while modules are imported: in the others they do the same."""
+FIRST = "gw0"
+"""The worker that has the tests with Spark. It also measures while modules are imported: in the
+others they do the same."""
+
+PATIENCE = 5
+"""By how much the others are nicer. Two fifths of all computing are tests with Spark, one after
+another: they would be half done when the others end, and then leave processors idle."""
 
 
 class Scheduler(LoadFileScheduling):  # type: ignore[misc]  # xdist ships no types
-    """Gives the tests of a file to one worker, unless they are SPREAD, and all that run Spark."""
+    """Gives the tests of a file to one worker unless they are SPREAD, and all of SPARK to FIRST."""
+
+    assigned_work: dict[Any, Any]
+
+    def schedule(self) -> None:
+        """Begin with FIRST: another worker may have been ready sooner."""
+        nodes = sorted(self.nodes, key=lambda node: node.gateway.id != FIRST)
+        self.assigned_work = {node: self.assigned_work[node] for node in nodes}
+        super().schedule()
 
     def _split_scope(self, nodeid: str) -> str:
         if nodeid.startswith(SPARK):
@@ -131,8 +143,9 @@ class SideBySide:
         self._measuring = True
         if self._strict and hasattr(config.option, "reruns"):
             config.option.reruns = 0
-        if self._worker and os.environ.get("PYTEST_XDIST_WORKER") != IMPORTING:
+        if self._worker and os.environ.get("PYTEST_XDIST_WORKER") != FIRST:
             self._measure(False)
+            os.nice(PATIENCE)
         gc.disable()  # what is collected stays
 
     def pytest_sessionstart(self, session: pytest.Session) -> None:
@@ -240,11 +253,16 @@ def _folder(item: pytest.Item) -> str:
 def _turn(item: pytest.Item) -> tuple[int, int]:
     """Return what orders tests: nothing long is left for the end, and folders are mixed.
 
-    So tests that wait run beside others that compute.
+    So tests that wait run beside others that compute. The first goes to the worker FIRST.
     """
     file = item.nodeid.partition("::")[0]
-    is_slow = item.get_closest_marker("slow") is not None
-    return (0 if item.nodeid.startswith(LONG) else 1 if is_slow else 2), crc32(file.encode())
+    if item.nodeid.startswith(SPARK):
+        rank = 0
+    elif item.nodeid.startswith(LONG):
+        rank = 1
+    else:
+        rank = 2 if item.get_closest_marker("slow") is not None else 3
+    return rank, crc32(file.encode())
 
 
 def _sendable(value: Any) -> Any:
