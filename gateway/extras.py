@@ -1,6 +1,5 @@
 """How to install an extra, reported where it is missing."""
 
-import shlex
 import sys
 
 
@@ -9,6 +8,8 @@ def how_to_install(extra: str) -> str:
 
     It names the packages and never Tidegate, which comes from a release file or a checkout.
     """
+    import shlex  # not in every gateway's memory
+
     packages = _packages(extra) or [f"the packages of the extra {extra}"]
     return f"{shlex.quote(sys.executable)} -m pip install {' '.join(map(shlex.quote, packages))}"
 

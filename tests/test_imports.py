@@ -39,7 +39,7 @@ NOT_AT_START = (
     *("gateway.storage.ledger.ledger",),
     *("gateway.storage.engine.memory_database", "gateway.salvage.salvage"),
     *("gateway.broker.channels.channel", "gateway.broker.channels.consumers"),
-    *("base64", "unicodedata"),
+    *("base64", "unicodedata", "shlex"),
     *("gateway.salvage.layouts", "gateway.salvage.cells", "gateway.salvage.pages"),
     "gateway.clock.spans",
     *("gateway.telemetry.certificates", "gateway.telemetry.metrics", "gateway.app.checks.service"),

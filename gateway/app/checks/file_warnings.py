@@ -2,7 +2,6 @@
 
 import os
 import pwd
-import shlex
 import stat
 from collections.abc import Iterator
 from contextlib import suppress
@@ -102,19 +101,19 @@ def _trusted(data: Path | None) -> frozenset[int]:
 
 def _of_file(named: Named, trusted: frozenset[int]) -> Iterator[str]:
     """Yield the faults of a file or folder itself."""
-    path = named.path
+    key, path = named.key, named.path
     try:
         found = path.stat()
     except OSError:
         return  # the part that needs it reports that
     mode = stat.S_IMODE(found.st_mode)
-    spelled, quoted = f"{path} ({mode:04o})", shlex.quote(str(path))
+    spelled = f"{path} ({mode:04o})"
     if mode & stat.S_IWOTH:
-        yield f"{named.key}: every user of this machine may change {spelled}: chmod o-w {quoted}"
+        yield f"{key}: every user of this machine may change {spelled}: chmod o-w {_quoted(path)}"
     if named.secret and mode & stat.S_IROTH:
-        yield f"{named.key}: every user of this machine may read {spelled}: chmod o-r {quoted}"
+        yield f"{key}: every user of this machine may read {spelled}: chmod o-r {_quoted(path)}"
     if found.st_uid not in trusted:
-        yield from _of_owner(named.key, path, found.st_uid)
+        yield from _of_owner(key, path, found.st_uid)
 
 
 def _folders_above(path: Path) -> list[Path]:
@@ -134,10 +133,9 @@ def _of_folder(key: str, folder: Path, trusted: frozenset[int]) -> Iterator[str]
         return
     mode = stat.S_IMODE(found.st_mode)
     if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
-        quoted = shlex.quote(str(folder))
         yield (
             f"{key}: every user of this machine may replace what is in {folder} ({mode:04o}):"
-            f" chmod o-w {quoted}"
+            f" chmod o-w {_quoted(folder)}"
         )
     if found.st_uid not in trusted:
         yield from _of_owner(key, folder, found.st_uid)
@@ -146,8 +144,14 @@ def _of_folder(key: str, folder: Path, trusted: frozenset[int]) -> Iterator[str]
 def _of_owner(key: str, path: Path, user: int) -> Iterator[str]:
     name = user_name(user)  # imported here only: it loads libraries
     if name != SERVICE_USER:
-        quoted = shlex.quote(str(path))
-        yield f"{key}: {path} belongs to user {name}, who may change it: chown root {quoted}"
+        command = f"chown root {_quoted(path)}"
+        yield f"{key}: {path} belongs to user {name}, who may change it: {command}"
+
+
+def _quoted(path: Path) -> str:
+    import shlex  # for a warning alone
+
+    return shlex.quote(str(path))
 
 
 def user_name(user: int) -> str:
