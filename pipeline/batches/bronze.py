@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
+from pipeline.batches.numbers import Numbers
 from pipeline.batches.silver import DECODED_FOLDER, decoded
 from pipeline.landing.landing_file import Row, read_landing_file
 from pipeline.landing.landing_parquet import read_landing_parquet
@@ -18,7 +19,7 @@ from pipeline.place import Place
 from pipeline.records.declarations import FleetMapping
 from pipeline.records.payloads import Payloads
 from pipeline.tables.arrow_batches import record_batches
-from pipeline.tables.columns import BATCH, BRONZE, QUARANTINE, arrow_schema, names
+from pipeline.tables.columns import BATCH, BRONZE, KEY, QUARANTINE, arrow_schema, names
 from pipeline.tables.task_files import TaskFiles, Written, write_in_tasks
 
 PARQUET = ".parquet"
@@ -35,13 +36,15 @@ def write_landing(
     """Write the rows of a batch's files (paths below `landing`) as files that no commit has yet.
 
     `bronze` gets the records, DECODED_FOLDER what silver needs of them, in files of the same names,
-    and `quarantine` the rest. A task opens and writes files itself, so all workers must see both.
+    `quarantine` the rest, and numbers.FOLDER the numbers of the records. A task opens and writes
+    files itself, so all workers must see both.
     """
 
     def write(listed: Iterable[str], out: TaskFiles) -> None:
-        payloads = Payloads(mappings)
+        payloads, numbers = Payloads(mappings), Numbers()
         for rows in landing_batches(landing, list(listed)):
-            _write(rows, out, payloads, batch)
+            numbers.add(_write(rows, out, payloads, batch))
+        numbers.write(out)
 
     context = spark.sparkContext
     return write_in_tasks(context, files, context.defaultParallelism, tables, write)
@@ -56,7 +59,8 @@ def landing_batches(landing: Place, files: Sequence[str]) -> Iterator[pa.RecordB
             yield from read_landing_parquet(landing, name)
 
 
-def _write(rows: pa.RecordBatch, out: TaskFiles, payloads: Payloads, batch: int) -> None:
+def _write(rows: pa.RecordBatch, out: TaskFiles, payloads: Payloads, batch: int) -> pa.Table:
+    """Write rows; return STREAM and `seq` of the records, and `event_ms`, which nobody knows."""
     good = rows
     if rows["reason"].null_count < rows.num_rows:
         right = pc.is_null(rows["reason"])
@@ -65,6 +69,8 @@ def _write(rows: pa.RecordBatch, out: TaskFiles, payloads: Payloads, batch: int)
     good = _of_batch(good.select(names(BRONZE)), batch)
     out.add("bronze", good)
     out.add(DECODED_FOLDER, decoded(good, payloads))
+    keys = pa.Table.from_batches([good.select(KEY)])
+    return keys.append_column("event_ms", pa.nulls(good.num_rows, pa.int64()))
 
 
 def _of_batch(rows: pa.RecordBatch, batch: int) -> pa.RecordBatch:

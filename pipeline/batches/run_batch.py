@@ -1,14 +1,17 @@
 """One batch from its landing files to a commit."""
 
+import json
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
+from pipeline.batches import numbers
 from pipeline.batches.bronze import write_landing
 from pipeline.batches.judge import ARRIVED, EARLIER, LEFT_OUT, left_out
 from pipeline.batches.plan import Batch
@@ -20,8 +23,8 @@ from pipeline.place import Place
 from pipeline.records.declarations import FleetMapping
 from pipeline.settings import Settings
 from pipeline.tables import delta, islands, on_disk, silver_numbers
+from pipeline.tables.arrays import integers
 from pipeline.tables.columns import (
-    KEY,
     QUARANTINE,
     QUARANTINED,
     SILVER,
@@ -33,6 +36,7 @@ from pipeline.tables.state import Commit, State, note_files, write_commit
 from pipeline.tables.task_files import Written, discard, of, write_file
 
 OpenSession = Callable[[], SparkSession]
+_WANTED = {"part", *(name for name, _ in ARRIVED)}
 
 
 class _Rows(NamedTuple):
@@ -71,11 +75,11 @@ def run_batch(
     counts = {table: sum(f.rows for f in of(written, table)) for table in on_disk.COUNTED}
     wrong = on_disk.read_columns(root, of(written, "quarantine"), QUARANTINE, COLUMNS)
     bad = list(quarantined(wrong, batch.files))
-    added = _keys(root, of(written, "silver"))
-    counts["silver"] = added.num_rows
-    dates = set(pc.unique(added["event_date"].cast(pa.string())).to_pylist()) - {None}
+    arrived = islands.merged(numbers.read(root, written))
+    counts["silver"] = islands.numbers(arrived)
+    discard(root, of(written, numbers.FOLDER))
+    dates = _dates(root, of(written, "silver"))
     dates.update(str(each.day) for each in bad if each.day is not None)
-    arrived = islands.islands_of(added)
     for table in on_disk.COUNTED:
         if found := of(written, table):
             delta.commit(root / table, found, batch=batch.number)
@@ -104,24 +108,40 @@ def _write_records(
     root = settings.tables
     raw = write_landing(spark, settings.landing, batch.names, batch.number, root, batch.mappings)
     decoded = of(raw, DECODED_FOLDER)
-    wanted = [*(name for name, _ in ARRIVED), "part"]
-    arrived = first_parts(on_disk.read_columns(root, decoded, DECODED, wanted))
-    if not arrived.num_rows:
+    came = numbers.read(root, raw)
+    if not came.num_rows:
         return raw
-    times = pa.nulls(arrived.num_rows, pa.int64())
-    found = islands.islands_of(arrived.append_column("event_ms", times))
+    found = islands.merged(came)
     known = silver_numbers.of_epochs(root, islands.epochs_of(found))
-    again = islands.overlapping(known, found)
+    again = islands.twice(pa.concat_tables([found, known]))
+    contested = islands.twice(pa.concat_tables([came, known]))
     losing = LEFT_OUT.empty_table()
-    if again.num_rows or islands.numbers(found) < arrived.num_rows:
-        losing = left_out(arrived, _earlier(root, again) if again.num_rows else ())
+    if contested.num_rows:
+        earlier = _earlier(root, again) if again.num_rows else ()
+        losing = left_out(_arrived(root, decoded, contested), earlier)
     seen: list[islands.Island] = []
     if again.num_rows and state.trimmed:  # silver may have deleted some
         seen = list(islands.each(islands.of_epochs(known, pc.unique(again["epoch"]))))
     judged = Judged(losing, seen, corrections_for(root, found), int(time.time() * 1000))
     made = write_silver(spark, root, decoded, judged)
-    discard(root, decoded)
-    return raw + made
+    read = [*decoded, *of(raw, numbers.FOLDER)]
+    discard(root, read)
+    return [*(each for each in raw if each not in read), *made]
+
+
+def _arrived(root: Place, decoded: Sequence[Written], spans: pa.Table) -> pa.Table:
+    """Return ARRIVED of the messages whose numbers are in some ranges."""
+    schema = arrow_schema(tuple(each for each in DECODED if each[0] in _WANTED))
+    epochs = pc.unique(spans["epoch"])
+    found = [pa.Table.from_batches([], schema)]
+    for each in decoded:
+        with delta.parquet(root / each.folder, each.name) as source:
+            for part in source.iter_batches(delta.SCANNED, columns=schema.names, use_threads=False):
+                rows = delta.typed(pa.Table.from_batches([part]), schema)
+                rows = rows.filter(pc.is_in(rows["epoch"], value_set=epochs))
+                inside = np.flatnonzero(islands.holding(rows, spans) >= 0)
+                found.append(rows.take(integers(inside)))
+    return first_parts(pa.concat_tables(found))
 
 
 def _earlier(root: Place, found: pa.Table) -> Iterator[pa.Table]:
@@ -145,9 +165,17 @@ def _earlier(root: Place, found: pa.Table) -> Iterator[pa.Table]:
                 yield rows.filter(near)
 
 
-def _keys(root: Place, files: Sequence[Written]) -> pa.Table:
-    """Return the keys, the time and the date of silver's new rows."""
-    rows = on_disk.read_columns(root, files, SILVER, [*KEY, "event_time", "part"])
-    rows = on_disk.with_ms(first_parts(rows))
-    days = rows["event_ms"].cast(pa.timestamp("ms")).cast(pa.date32())
-    return rows.append_column("event_date", days)
+def _dates(root: Place, files: Sequence[Written]) -> set[str]:
+    """Return the dates of silver's new rows; those of a file of one day stand in its statistics."""
+    found: set[str] = set()
+    several = []
+    for each in files:
+        said = json.loads(each.statistics)
+        ends = {said[end].get("event_date") for end in ("minValues", "maxValues")}
+        if len(ends) == 1 and None not in ends:
+            found |= ends
+        else:
+            several.append(each)
+    days = on_disk.read_columns(root, several, SILVER, ["event_date"])["event_date"]
+    found.update(str(day) for day in pc.unique(days).to_pylist() if day is not None)
+    return found

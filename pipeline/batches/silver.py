@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
+from pipeline.batches.numbers import Numbers
 from pipeline.clock.spans import Correction
 from pipeline.clock.timing import timed
 from pipeline.place import Place
@@ -16,7 +17,7 @@ from pipeline.policy import in_range
 from pipeline.records import reasons
 from pipeline.records.payloads import Payloads
 from pipeline.records.reading import Reading
-from pipeline.tables import delta
+from pipeline.tables import delta, on_disk
 from pipeline.tables.arrays import Array, integers, numbers, runs, spread, strings
 from pipeline.tables.columns import (
     BATCH,
@@ -26,6 +27,7 @@ from pipeline.tables.columns import (
     SILVER,
     Columns,
     arrow_schema,
+    first_parts,
     names,
 )
 from pipeline.tables.islands import Island, holders
@@ -86,15 +88,21 @@ class Judged:
 def write_silver(
     spark: SparkSession, tables: Place, decoded: Sequence[Written], judged: Judged
 ) -> list[Written]:
-    """Write silver's rows, and the quarantine's, of files of DECODED rows and bronze's beside."""
+    """Write silver's rows, and the quarantine's, of files of DECODED rows and bronze's beside.
+
+    numbers.FOLDER gets the numbers of silver's rows and their times.
+    """
 
     def write(names: Iterable[str], out: TaskFiles) -> None:
-        faults = judged.losing.filter(judged.losing["conflicts"])
+        faults, numbers = judged.losing.filter(judged.losing["conflicts"]), Numbers()
         for name in names:
             for part in _parts_of(tables / DECODED_FOLDER, name):
-                out.add_table("silver", silver(firsts(part, judged), judged.known, judged.read_ms))
+                rows = silver(firsts(part, judged), judged.known, judged.read_ms)
+                out.add_table("silver", rows)
+                numbers.add(on_disk.with_ms(first_parts(rows)))
             for part in _parts_of(tables / "bronze", name) if faults.num_rows else ():
                 out.add_table("quarantine", conflicts(part, faults))
+        numbers.write(out)
 
     names = [each.name for each in of(decoded, DECODED_FOLDER)]
     return write_in_tasks(spark.sparkContext, names, len(names), tables, write)

@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from pipeline.clock.record import ClockRecord, numbers_of
 from pipeline.clock.spans import Correction, Epoch, corrections
-from pipeline.tables import delta, silver_numbers
+from pipeline.tables import delta, islands, silver_numbers
 from pipeline.tables.columns import CLOCKS, names
 from pipeline.tables.delta import Where
 
@@ -14,8 +14,8 @@ from pipeline.tables.delta import Where
 def corrections_for(root: Where, found: pa.Table) -> list[Correction]:
     """Return the corrections of the streams that these islands name."""
     streams: dict[Epoch, set[str]] = {}
-    for row in found.select(["gateway_id", "epoch", "stream"]).to_pylist():
-        streams.setdefault((row["gateway_id"], row["epoch"]), set()).add(row["stream"])
+    for gateway, epoch, stream in islands.streams_of(found):
+        streams.setdefault((gateway, epoch), set()).add(stream)
     records = read_records(root, set(streams))
     return [
         each

@@ -1,6 +1,5 @@
 """Islands: the closed ranges of numbers that are there, for each gateway, epoch and stream."""
 
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -8,12 +7,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.tables.arrays import Array, coded, runs
+from pipeline.tables.arrays import Array, coded, integers, strings
 from pipeline.tables.arrays import numbers as integers_of
 from pipeline.tables.columns import ISLANDS, arrow_schema
 
 STREAM = ("gateway_id", "epoch", "stream")
 SCHEMA = arrow_schema(ISLANDS)
+_NAMES = pa.schema([SCHEMA.field(name) for name in STREAM])
 AT_ONCE = 65_536
 """Islands that are Python's objects at one time: a row as a dictionary takes half a kilobyte."""
 
@@ -41,28 +41,47 @@ def table_of(islands: Sequence[Island]) -> pa.Table:
 
 def islands_of(rows: pa.Table) -> pa.Table:
     """Return the islands of rows with STREAM, `seq` and `event_ms`; a number may come twice."""
+    return merged(spans_of(rows))
+
+
+def spans_of(rows: pa.Table) -> pa.Table:
+    """Return a range of one number for each of such rows."""
     spans = rows.select([*STREAM, "seq", "seq", "event_ms", "event_ms"])
-    return merged(spans.rename_columns(SCHEMA.names).cast(SCHEMA))
+    return spans.rename_columns(SCHEMA.names).cast(SCHEMA)
 
 
-def merged(islands: pa.Table) -> pa.Table:
-    """Return islands that touch or overlap as one, in the order of stream and number."""
-    if not islands.num_rows:
-        return SCHEMA.empty_table()
-    ordered = islands.combine_chunks()
-    group = _groups(ordered)
-    first, last = (ordered[name].to_numpy() for name in ("first", "last"))
-    order = np.lexsort((last, first, group))
-    group, first, last = group[order], first[order], last[order]
-    begins = _begins(group, first, last)
-    starts = np.flatnonzero(begins)
+def merged(spans: pa.Table) -> pa.Table:
+    """Return ranges that touch or overlap as one, in the order of stream and number."""
+    if not spans.num_rows:
+        return _none()
+    whole, order, group, first, last = _ordered(spans)
+    starts = np.flatnonzero(_begins(group, first, last))
     reached = np.maximum.reduceat(last, starts)
     ends = _rows_of_ends(last, starts)
-    taken = ordered.take(pa.array(order[starts]))
-    at_end = ordered.take(pa.array(order[ends]))
+    taken = whole.take(integers(order[starts]))
+    at_end = whole["last_time"].take(integers(order[ends]))
     columns = [taken[name] for name in (*STREAM, "first")]
-    columns += [pa.array(reached), taken["first_time"], at_end["last_time"]]
-    return pa.table(columns, schema=SCHEMA)
+    columns += [integers(reached), taken["first_time"], at_end]
+    return pa.Table.from_arrays(columns, schema=SCHEMA)
+
+
+def twice(spans: pa.Table) -> pa.Table:
+    """Return the numbers that more than one of the ranges holds, as islands without times."""
+    if not spans.num_rows:
+        return _none()
+    whole, order, group, first, last = _ordered(spans)
+    reached = _running_maximum(group, last)
+    again = np.flatnonzero((group[1:] == group[:-1]) & (first[1:] <= reached[:-1])) + 1
+    taken = whole.take(integers(order[again]))
+    columns = [taken[name] for name in (*STREAM, "first")]
+    columns += [integers(np.minimum(last[again], reached[again - 1]))]
+    columns += [pa.nulls(len(again), pa.int64())] * 2
+    return merged(pa.Table.from_arrays(columns, schema=SCHEMA))
+
+
+def folded(spans: pa.Table) -> pa.Table:
+    """Return fewer ranges of the same numbers, of which those of several are in two of them."""
+    return pa.concat_tables([merged(spans), twice(spans)])
 
 
 def streams_of(rows: pa.Table) -> set[tuple[str, str, str]]:
@@ -80,7 +99,7 @@ def numbers(islands: pa.Table) -> int:
     """Return how many numbers disjoint islands hold."""
     if not islands.num_rows:
         return 0
-    return int((islands["last"].to_numpy() - islands["first"].to_numpy() + 1).sum())
+    return int((integers_of(islands["last"]) - integers_of(islands["first"]) + 1).sum())
 
 
 def of_epochs(islands: pa.Table, epochs: pa.Array) -> pa.Table:
@@ -88,43 +107,38 @@ def of_epochs(islands: pa.Table, epochs: pa.Array) -> pa.Table:
     return islands.filter(pc.is_in(islands["epoch"], value_set=epochs))
 
 
-def overlapping(known: pa.Table, new: pa.Table) -> pa.Table:
-    """Return those of disjoint islands in whose epoch one shares a number with known ones."""
-    both = pa.concat_tables([of_epochs(known, pc.unique(new["epoch"])), new])
-    apart, together = _numbers_by_epoch(both), _numbers_by_epoch(merged(both))
-    again = [epoch for epoch, count in together.items() if count != apart[epoch]]
-    return of_epochs(new, pa.array(again, pa.string()))
-
-
-def _numbers_by_epoch(islands: pa.Table) -> dict[str, int]:
-    """Return how many numbers each epoch's islands hold, those that overlap more than once."""
-    counts = pc.add(pc.subtract(islands["last"], islands["first"]), 1)
-    named = pa.table({"epoch": islands["epoch"], "count": counts})
-    summed = named.group_by("epoch", use_threads=False).aggregate([("count", "sum")])
-    return dict(zip(summed["epoch"].to_pylist(), summed["count_sum"].to_pylist(), strict=True))
-
-
 def holders(rows: pa.Table, spans: Sequence[tuple[Any, ...]]) -> Array:
     """Return the place of that span which holds each row's number, -1 for none.
 
     A span begins with STREAM, its first and its last number; those of a stream do not overlap.
     """
-    found = np.full(rows.num_rows, -1)
     if not spans:
-        return found
-    of_stream: defaultdict[tuple[str, ...], list[tuple[int, int, int]]] = defaultdict(list)
-    for place, span in enumerate(spans):
-        of_stream[span[:3]].append((span[3], span[4], place))
-    keys, seq = [coded(rows[name]) for name in STREAM], integers_of(rows["seq"])
-    order = np.lexsort([key.codes for key in keys])
-    for here in np.split(order, runs(*(key.codes[order] for key in keys))[1:]):
-        stream = tuple(key.values[key.codes[here[0]]].as_py() for key in keys) if len(here) else ()
-        if stream in of_stream:
-            first, last, place = np.array(sorted(of_stream[stream]), np.int64).T
-            near = np.searchsorted(first, seq[here], side="right") - 1
-            inside = (near >= 0) & (seq[here] <= last[near])
-            found[here] = np.where(inside, place[near], -1)
-    return found
+        return np.full(rows.num_rows, -1)
+    columns = list(zip(*spans, strict=True))
+    named = [strings(column) for column in columns[:3]]
+    ends = [integers(np.array(column, np.int64)) for column in columns[3:5]]
+    return holding(rows, pa.Table.from_arrays([*named, *ends], names=SCHEMA.names[:5]))
+
+
+def holding(rows: pa.Table, spans: pa.Table) -> Array:
+    """Return the place of that range, of some that do not overlap, which holds each row's number.
+
+    It is -1 for none.
+    """
+    names = [each.select(list(STREAM)).cast(_NAMES) for each in (rows, spans)]
+    first, last = (integers_of(spans[name]) for name in ("first", "last"))
+    number = np.concatenate([integers_of(rows["seq"]), first])
+    is_span = np.arange(len(number)) >= rows.num_rows
+    group = _groups(pa.concat_tables(names))
+    order = np.lexsort((~is_span, number, group))
+    nearest = np.maximum.accumulate(np.where(is_span[order], np.arange(len(order)), -1))
+    before = order[nearest]
+    there = (nearest >= 0) & (group[before] == group[order]) & ~is_span[order]
+    span = np.where(there, before - rows.num_rows, 0)
+    there &= number[order] <= last[span]
+    found = np.full(len(number), -1)
+    found[order[there]] = span[there]
+    return found[: rows.num_rows]
 
 
 def each(islands: pa.Table) -> Iterator[Island]:
@@ -134,12 +148,28 @@ def each(islands: pa.Table) -> Iterator[Island]:
             yield Island(**row)
 
 
-def _groups(table: pa.Table) -> np.ndarray:
+def _none() -> pa.Table:
+    return pa.Table.from_batches([], SCHEMA)  # `empty_table` would load pandas
+
+
+def _ordered(spans: pa.Table) -> tuple[pa.Table, Array, Array, Array, Array]:
+    """Return ranges whole, and the order of their streams and numbers.
+
+    With it come the numbers of their streams, their first and their last numbers in that order.
+    """
+    whole = spans.combine_chunks()
+    group = _groups(whole)
+    first, last = (integers_of(whole[name]) for name in ("first", "last"))
+    order = np.lexsort((last, first, group))
+    return whole, order, group[order], first[order], last[order]
+
+
+def _groups(table: pa.Table) -> Array:
     """Return a number for each row that is the same for the rows of a stream, in their order."""
     group = np.zeros(table.num_rows, np.int64)
     for name in STREAM:
-        coded = pc.rank(table[name].combine_chunks(), tiebreaker="dense").to_numpy()
-        group = group * (int(coded.max()) + 1) + coded
+        codes, values = coded(table[name])
+        group = group * len(values) + codes
     return group
 
 

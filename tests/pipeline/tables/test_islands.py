@@ -1,3 +1,5 @@
+from collections import Counter
+
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -5,12 +7,14 @@ from hypothesis import strategies as st
 
 from pipeline.tables.islands import (
     each,
+    folded,
     holders,
     islands_of,
     merged,
     numbers,
-    overlapping,
+    spans_of,
     table_of,
+    twice,
 )
 
 ROWS = st.lists(
@@ -29,6 +33,10 @@ def table(rows: list[tuple[str, str, str, int]]) -> pa.Table:
     return pa.Table.from_pylist(listed, schema=pa.schema([*kinds, ("event_ms", pa.int64())]))
 
 
+def keys_of(spans: pa.Table) -> list[tuple[str, str, str, int]]:
+    return [(*one[:3], n) for one in each(spans) for n in range(one.first, one.last + 1)]
+
+
 @pytest.mark.uncovered
 @given(ROWS, ROWS)
 def test_islands_hold_exactly_the_numbers_that_came(
@@ -36,15 +44,23 @@ def test_islands_hold_exactly_the_numbers_that_came(
 ) -> None:
     found = islands_of(table(rows))
     listed = list(each(found))
-    spread = [(*one[:3], n) for one in listed for n in range(one.first, one.last + 1)]
+    spread = keys_of(found)
     assert spread == sorted(set(rows))
+    assert keys_of(folded(spans_of(table(rows))))[: len(spread)] == spread
     assert numbers(found) == len(spread)
     for one in listed:
         assert (*one[:3], one.last + 1) not in spread
         assert (one.first_time, one.last_time) == (one.first // 2, one.last // 2)
     more = islands_of(table(others))
-    again = {row[1] for row in set(rows) & set(others)}
-    assert set(overlapping(found, more)["epoch"].to_pylist()) == again
+    assert keys_of(twice(pa.concat_tables([found, more]))) == sorted(set(rows) & set(others))
+    counted = Counter(rows + others)
+    assert keys_of(twice(spans_of(table(rows + others)))) == sorted(
+        row for row, count in counted.items() if count > 1
+    )
+    parts = pa.concat_tables([folded(spans_of(table(each))) for each in (rows, others)])
+    assert keys_of(twice(folded(parts))) == sorted(
+        row for row, count in counted.items() if count > 1
+    )
     assert table_of(listed) == found
     for row, place in zip(others, holders(table(others), listed).tolist(), strict=True):
         by = [
