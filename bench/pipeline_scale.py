@@ -1,36 +1,43 @@
 """What a whole run costs by its rows, by its gateways, and on one, two and three workers.
 
     python -m bench.pipeline_scale [--cases 1000000x1000 3000000x1000 ...] [--no-gold]
-    python -m bench.pipeline_scale --workers 1 2 3 --cases 1000000x1000
+    python -m bench.pipeline_scale --workers 1 2 3 --cores 0.5 --cases 5000000x1000
 
 A case is ROWSxGATEWAYS: so many rows arrive at collectors, each gateway's 50 sensors once a
 minute, and one `once` reads the files of 10,000 rows. Printed are the CPU seconds of the driver's
 Python, of its Java, and of the tasks, with the most memory that driver and Java had. From three
 cases on, a plane through them says what 1,000, 100,000 and 10 million gateways need. With --workers
-Spark is a standalone cluster of so many workers of one core each. Its time on the clock is worth
-something on an idle machine with more cores than workers; the CPU seconds say how much of a run can
-be shared.
+Spark is a standalone cluster of so many workers that run one task at a time. Its time on the clock
+is worth something where each has a core: with --cores the driver and each worker have so many cores
+at most, by control groups of the kernel, so that several fit on few cores. That time is given from
+the start of the process, and from the moment that Spark is up with all workers.
 """
 
 import argparse
+import os
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from bench.harness.cpu_quota import group
 from bench.pipeline import TICKS
+from pipeline.settings import Settings
 from pipeline.tables.columns import RECORD, arrow_schema
 from tests.support.processes.spark_cluster import Cluster, cluster
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 SCHEMA = arrow_schema(RECORD)
 FILE_ROWS = 10_000
@@ -47,8 +54,9 @@ ROWS_A_SECOND = SENSORS / 60
 """Of a gateway."""
 ONCE = """
 import os, sys
-from bench.pipeline_scale import shares
+from bench.pipeline_scale import announce, shares
 from pipeline.cli import main
+announce(int(os.environ["BENCH_WORKERS"]))
 assert main(["once", *sys.argv[1:]]) == 0
 print("shares", *shares(os.getpid()), flush=True)
 sys.stdin.read()  # until the workers were counted
@@ -72,27 +80,32 @@ class Cost:
     driver_mib: float
     java_mib: float
     clock: float
+    up: float
+    """Seconds of these in which Spark was up."""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
     parser.add_argument("--cases", nargs="*", default=CASES, metavar="ROWSxGATEWAYS")
     parser.add_argument("--workers", nargs="*", type=int, default=[])
+    parser.add_argument("--cores", type=float, help="of the driver, and of each worker")
     parser.add_argument("--no-gold", action="store_true")
     options = parser.parse_args()
     more = ("--no-gold",) if options.no_gold else ()
-    print("| rows | gateways | workers | driver | its Java | tasks | driver, Java MiB | clock |")
+    print(
+        "| rows | gateways | workers | driver | its Java | tasks | driver, Java MiB | clock, up |"
+    )
     measured(FILE_ROWS, 1, 0, more)  # Java's archive is written, where there is none
     found = {}
     for case in options.cases:
         rows, gateways = map(int, case.split("x"))
         for workers in options.workers or [0]:
-            cost = measured(rows, gateways, workers, more)
+            cost = measured(rows, gateways, workers, more, options.cores)
             found[rows, gateways] = cost
             print(
                 f"| {rows:,} | {gateways:,} | {workers or 'local'} | {cost.driver:.1f} |"
                 f" {cost.java:.1f} | {cost.tasks:.1f} | {cost.driver_mib:,.0f},"
-                f" {cost.java_mib:,.0f} | {cost.clock:.0f} s |",
+                f" {cost.java_mib:,.0f} | {cost.clock:.0f} s, {cost.up:.0f} s |",
                 flush=True,
             )
     if len(found) >= 3 and len({gateways for _, gateways in found}) > 1:
@@ -100,26 +113,58 @@ def main() -> None:
     print(time.strftime("%Y-%m-%d", time.gmtime()))
 
 
-def measured(rows: int, gateways: int, workers: int, more: tuple[str, ...]) -> Cost:
+def measured(
+    rows: int, gateways: int, workers: int, more: tuple[str, ...], cores: float | None = None
+) -> Cost:
     """Return what a run costs that finds these rows, and tables that hold nothing."""
-    with tempfile.TemporaryDirectory(prefix="bench-scale-") as name:
-        work = Path(name)
+    with ExitStack() as ends:
+        work = Path(ends.enter_context(tempfile.TemporaryDirectory(prefix="bench-scale-")))
         land(work / "landing", rows, gateways)
-        with started(work, workers) as spark:
-            begun = time.monotonic()
-            folders = ("--landing", str(work / "landing"), "--tables", str(work / "tables"))
-            command = [sys.executable, "-c", ONCE, *folders, *configured(work, spark), *more]
-            with subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-            ) as once:
-                assert once.stdout is not None
-                with Counter([once.pid, *(spark.pids if spark else ())]) as counter:
-                    said = next(line for line in once.stdout if line.startswith("shares"))
-                    clock = time.monotonic() - begun
-                once.communicate()
-            driver, java, driver_mib, java_mib = map(float, said.split()[1:])
-            tasks = sum(counter.seconds.values()) - driver - java
-            return Cost(driver, java, tasks, driver_mib, java_mib, clock)
+        groups = []
+        if cores is not None:
+            names = [f"bench-scale-{os.getpid()}-{number}" for number in range(workers + 1)]
+            groups = [ends.enter_context(group(each, cores)) for each in names]
+        spark = ends.enter_context(started(work, workers))
+        pids = spark.pids if spark else []
+        begun = time.monotonic()
+        folders = ("--landing", str(work / "landing"), "--tables", str(work / "tables"))
+        command = [sys.executable, "-c", ONCE, *folders, *configured(work, spark), *more]
+        with subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=os.environ | {"BENCH_WORKERS": str(workers)},
+        ) as once:
+            assert once.stdout is not None
+            for each, pid in zip(groups, (once.pid, *pids), strict=False):
+                each.add(pid)
+            with Counter([once.pid, *pids]) as counter:
+                next(line for line in once.stdout if line.startswith("up"))
+                up = time.monotonic()
+                said = next(line for line in once.stdout if line.startswith("shares"))
+                ended = time.monotonic()
+            once.communicate()
+        driver, java, driver_mib, java_mib = map(float, said.split()[1:])
+        tasks = sum(counter.seconds.values()) - driver - java
+        return Cost(driver, java, tasks, driver_mib, java_mib, ended - begun, ended - up)
+
+
+def announce(workers: int) -> None:
+    """Print a line when this process has started Spark and so many workers have joined."""
+    from pipeline.operation import session
+
+    start = session.open_session
+
+    def opened(settings: Settings) -> "SparkSession":
+        spark = start(settings)
+        status = spark.sparkContext._jsc.sc()  # noqa: SLF001 - only Java knows its executors
+        while status.getExecutorMemoryStatus().size() <= workers:
+            time.sleep(LOOK_SECONDS)
+        print("up", flush=True)
+        return spark
+
+    session.open_session = opened  # type: ignore[assignment]  # the command calls it so
 
 
 class Counter:

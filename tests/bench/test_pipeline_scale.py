@@ -29,7 +29,7 @@ def test_a_forecast_is_the_plane_through_what_was_measured(
     cases = [(1_000_000, 1_000), (3_000_000, 1_000), (1_000_000, 100_000)]
     costs = {
         (rows, gateways): Cost(
-            2 + gateways * 1e-5, 3 + rows * 1e-6, 1 + rows * 2e-5 + gateways * 3e-6, 0, 0, 0
+            2 + gateways * 1e-5, 3 + rows * 1e-6, 1 + rows * 2e-5 + gateways * 3e-6, 0, 0, 0, 0
         )
         for rows, gateways in cases
     }
