@@ -20,6 +20,7 @@ from deltalake import Schema
 
 from pipeline.errors import PipelineError
 from pipeline.ledger.report import is_earlier
+from pipeline.place import place_of
 from pipeline.tables import delta, islands, silver_numbers
 from pipeline.tables.columns import BATCHES, FILES, QUARANTINED, STREAMS, arrow_schema, names
 from pipeline.tables.delta import Where
@@ -36,6 +37,9 @@ def migrate(folder: Path, root: Where) -> None:
 
     Raises PipelineError for those of another version.
     """
+    for left in (folder, place_of(root).folder):  # of kills
+        for staging in left.glob("_staging-*") if left is not None else ():
+            shutil.rmtree(staging)
     loose = [commit for path in sorted(folder.glob("[0-9]*.json")) if (commit := _read(path))]
     snapshot = max(folder.glob("snapshot-*"), default=None)
     if not loose and snapshot is None:
@@ -45,7 +49,7 @@ def migrate(folder: Path, root: Where) -> None:
     print(f"{_MOVED} in {folder}", file=sys.stderr)
     for path in (*folder.glob("[0-9]*.json"), folder / "derived.json", folder / "settled.json"):
         path.unlink(missing_ok=True)
-    for path in (*folder.glob("snapshot-*"), *folder.glob("_staging-*")):
+    for path in folder.glob("snapshot-*"):
         shutil.rmtree(path)
 
 

@@ -188,6 +188,14 @@ def test_a_damaged_file_is_no_commit(tmp_path: Path, content: bytes) -> None:
     assert state.load(tmp_path / "tables").count == 0
 
 
+def test_what_kills_of_earlier_versions_left_is_removed(tmp_path: Path) -> None:
+    on_disk.create(tmp_path / "tables")
+    for folder in ("checkpoints", "tables"):
+        (tmp_path / folder / "_staging-0a1b" / "silver").mkdir(parents=True)
+    migrate(tmp_path / "checkpoints", tmp_path / "tables")
+    assert not list(tmp_path.glob("*/_staging-*"))
+
+
 @pytest.mark.parametrize("version", [1, 3])
 def test_another_version_stops_the_run(tmp_path: Path, version: int) -> None:
     (tmp_path / "0000000001.json").write_text(json.dumps({"version": version, "news": True}))
