@@ -149,12 +149,12 @@ def _earlier(root: Place, found: pa.Table) -> Iterator[pa.Table]:
     silver, schema = root / "silver", arrow_schema(EARLIER)
     epochs = pc.unique(found["epoch"])
     first, last = pc.min(found["first"]).as_py(), pc.max(found["last"]).as_py()
-    ends = {"epoch": (pc.min(epochs).as_py(), pc.max(epochs).as_py()), "seq": (first, last)}
+    wanted = {"epoch": sorted(epochs.to_pylist()), "seq": range(first, last + 1)}
     for each in delta.files(silver):
         if not delta.may_hold(each, found):
             continue
         with delta.parquet(silver, each["path"]) as source:
-            groups = delta.groups(source, ends)
+            groups = delta.groups(source, wanted)
             for part in source.iter_batches(
                 delta.SCANNED, row_groups=groups, columns=schema.names, use_threads=False
             ):

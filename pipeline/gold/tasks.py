@@ -142,7 +142,7 @@ def _read(file: SilverFile, days: pa.Array, columns: Sequence[str]) -> Iterator[
     schema = _schema(columns)
     with delta.parquet(file.table, file.path) as source:
         here = {name for name in (*columns, _DAY) if name in source.schema_arrow.names}
-        groups = delta.groups(source, {_DAY: (days[0].as_py(), days[-1].as_py())})
+        groups = delta.groups(source, {_DAY: days.to_pylist()})
         for batch in source.iter_batches(
             ROWS_READ, row_groups=groups, columns=list(here), use_threads=False
         ):

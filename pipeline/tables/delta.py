@@ -216,29 +216,14 @@ def _near(
     wanted, ordered = _distinct(values, kind), sorted(values)
     for each in within(shown(found), name, ordered):
         with parquet(table, each["path"]) as file:
-            groups = _groups_with(file.metadata, name, ordered)
-            if not groups:
+            having_any = groups(file, {name: ordered})
+            if not having_any:
                 continue
             for part in file.iter_batches(
-                GROUP_ROWS, row_groups=groups, columns=[*kept.names, name], use_threads=False
+                GROUP_ROWS, row_groups=having_any, columns=[*kept.names, name], use_threads=False
             ):
                 having = pc.is_in(part[name].cast(kind), value_set=wanted)
                 yield typed(pa.Table.from_batches([part.filter(having)]), kept)
-
-
-def _groups_with(footer: pq.FileMetaData, name: str, ordered: Sequence[Any]) -> list[int]:
-    """Return the row groups that may have one of the values in a column, by its statistics."""
-    places = [n for n in range(footer.num_columns) if footer.schema.column(n).path == name]
-    found = []
-    for group in range(footer.num_row_groups if places else 0):
-        statistics = footer.row_group(group).column(places[0]).statistics
-        if (
-            statistics is None
-            or not statistics.has_min_max
-            or bisect_left(ordered, statistics.min) < bisect_right(ordered, statistics.max)
-        ):
-            found.append(group)
-    return found
 
 
 def parquet(table: Where, path: str) -> pq.ParquetFile:
@@ -342,25 +327,28 @@ def parts(
         yield from source.iter_batches(SCANNED, columns=list(columns), use_threads=False)
 
 
-def groups(source: pq.ParquetFile, ranges: Mapping[str, tuple[Any, Any]]) -> list[int]:
-    """Return the row groups of a file that may have values in these ranges of columns."""
+def groups(source: pq.ParquetFile, wanted: Mapping[str, Sequence[Any]]) -> list[int]:
+    """Return the row groups of a file that may have values of columns, by its statistics.
+
+    `wanted` are values of each column in order.
+    """
     footer = source.metadata
     paths = [footer.schema.column(place).path for place in range(footer.num_columns)]
-    places = {paths.index(name): ends for name, ends in ranges.items() if name in paths}
+    places = {paths.index(name): values for name, values in wanted.items() if name in paths}
     return [
         number
         for number in range(footer.num_row_groups)
         if all(
-            _reaches(footer.row_group(number).column(place).statistics, *ends)
-            for place, ends in places.items()
+            _has_any(footer.row_group(number).column(place).statistics, values)
+            for place, values in places.items()
         )
     ]
 
 
-def _reaches(statistics: Any, first: Any, last: Any) -> bool:
+def _has_any(statistics: Any, values: Sequence[Any]) -> bool:
     if statistics is None or not statistics.has_min_max:
         return True
-    return bool(statistics.min <= last and statistics.max >= first)
+    return bisect_left(values, statistics.min) < bisect_right(values, statistics.max)
 
 
 def read_all(table: Where) -> pa.Table:

@@ -65,7 +65,7 @@ def _rows(
     """Yield the rows of each row group of a file that is in the share."""
     name, values = among or ("", ())
     with delta.parquet(table, file["path"]) as source:
-        groups = delta.groups(source, {name: (min(values), max(values))} if values else {})
+        groups = delta.groups(source, {name: sorted(values)} if values else {})
         mine = [group for group in groups if group % file["count"] == file["share"]]
         here = [each for each in schema.names if each in source.schema_arrow.names]
         for part in source.iter_batches(
