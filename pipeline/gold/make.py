@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from typing import Any
 
@@ -51,9 +51,25 @@ VIEWS: dict[str, Columns] = {
 TAKEN = frozenset((*TABLES, LOCAL, freshness.TABLE, "assets", "runs", *on_disk.TABLES))
 """Names that no table of one's own can have."""
 
-NO_REPORTS: Mapping[str, datetime] = {}
 ROWS_AT_ONCE = 5_000_000
 """Rows that are made at once, at least one day: what a task may have of one sensor or gateway."""
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What gold is made of beside silver."""
+
+    assets: pa.Table | None = None
+    """What people call gateways (gold.assets.ASSETS): with it days by local time are made."""
+    queries: Mapping[str, str] = field(default_factory=dict)
+    """Tables of one's own, by name (gold.queries)."""
+    declared: Declared = NOTHING
+    """What is expected of readings, and the kinds of quantities."""
+    reports: Mapping[str, datetime] = field(default_factory=dict)
+    """When a ledger of each gateway came."""
+
+
+NO_MORE = Beside()
 
 
 def create(root: Place) -> None:
@@ -85,60 +101,79 @@ def make(
     dates: Iterable[str],
     made: datetime | None = None,
     now: datetime | None = None,
-    assets: pa.Table | None = None,
-    queries: Mapping[str, str] | None = None,
-    declared: Declared = NOTHING,
-    reports: Mapping[str, datetime] = NO_REPORTS,
+    beside: Beside = NO_MORE,
     watch: Watch = unwatched,
     note: Callable[[set[str]], None] = lambda _dates: None,
 ) -> datetime | None:
     """Make the rows of these dates anew, each table in one step.
 
     What holds from a date into others is made there, too, up to `now`. `made` is when that was
-    last done; returns when it was done now. With `assets` days by local time are made, too, and
-    tables of one's own by `queries` (gold.queries). `declared` says what is expected of readings,
-    and the kinds of quantities. `reports` says when a ledger of each gateway came. `watch` gets how
-    many dates have their readings. `note` gets the dates to make, before what is in the tables no
-    longer shows that they are: a run that is killed leaves them to the next one.
+    last done; returns when it was done now. `watch` gets how many dates have their readings. `note`
+    gets the dates to make, before what is in the tables no longer shows that they are: a run that
+    is killed leaves them to the next one.
     """
     touched = {date.fromisoformat(day) for day in dates if day}
     if not touched:
-        freshness.write(root, freshness.updated(root, (), reports))
+        freshness.write(root, freshness.updated(root, (), beside.reports))
         return made
     now = now or datetime.now(UTC)
     spark = open_session()
     files = delta.files(root / "silver")
-    silver = _Silver(spark.sparkContext, root, files, declared, aliases(assets))
-    later = expected.around(touched, 1, expected.lookback(declared.expectation))
+    silver = _Silver(spark.sparkContext, root, files, beside.declared, aliases(beside.assets))
+    later = expected.around(touched, 1, expected.lookback(beside.declared.expectation))
     wanted = sorted(touched | (later.intersection(_dates(root)) if later else later))
     _make_unexpected(silver, wanted)
     before = carried.heard_from(delta.read_all(root / freshness.TABLE))
     _make_days(silver, wanted, _quarantined(root, wanted))
-    fresh = freshness.updated(root, wanted, reports)
+    fresh = freshness.updated(root, wanted, beside.reports)
     heard = carried.heard_from(fresh)
     last = carried.horizon(heard, now)
     days = carried.reached(wanted, before, heard, made, last)
-    further = 1
     every = set(wanted)
-    done = 0
+    reading = _Reading(silver, heard, now, last, beside.assets)
+    every |= _make_reached(reading, days, watch, note)
+    freshness.write(root, fresh)
+    for table, query in beside.queries.items():
+        make_own(spark, root, table, query, every)
+    watch("gold", len(every), len(every))
+    return now
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """What readings are made of, and up to which day."""
+
+    silver: "_Silver"
+    heard: carried.Heard
+    now: datetime
+    last: date
+    assets: pa.Table | None
+
+
+def _make_reached(
+    of: _Reading, days: set[date], watch: Watch, note: Callable[[set[str]], None]
+) -> set[date]:
+    """Make the readings of these days, and of those that a value reaches that is another one now.
+
+    Returns all of these days.
+    """
+    every: set[date] = set()
+    further, done = 1, 0
     while days:
-        every |= expected.around(days, -1, 1) if assets is not None else days
-        ends = {end for _, end in carried.runs(days) if end < last}
+        every |= expected.around(days, -1, 1) if of.assets is not None else days
+        ends = {end for _, end in carried.runs(days) if end < of.last}
         note({str(day) for day in days.union(end + carried.DAY for end in ends)})
         changed: set[date] = set()
-        for portion in silver.portions(sorted(days)):
+        for portion in of.silver.portions(sorted(days)):
             watch("gold", done, max(len(every), done + len(portion)))
             done += len(portion)
-            changed |= _make_readings(silver, portion, ends.intersection(portion), heard, now)
-            if assets is not None:
-                _make_local(silver, portion, heard, now, assets)
-        days = carried.following(changed, further, last)
+            held = ends.intersection(portion)
+            changed |= _make_readings(of.silver, portion, held, of.heard, of.now)
+            if of.assets is not None:
+                _make_local(of.silver, portion, of.heard, of.now, of.assets)
+        days = carried.following(changed, further, of.last)
         further *= 2
-    freshness.write(root, fresh)
-    for table, query in (queries or {}).items():
-        make_own(spark, root, table, query, every)
-    watch("gold", done, done)
-    return now
+    return every
 
 
 def make_own(

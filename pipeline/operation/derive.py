@@ -60,10 +60,9 @@ def derive(
             settings.tables,
             dates,
             state.made,
-            assets=how.assets,
-            queries=how.queries,
-            declared=how.declared,
-            reports=_reports(settings, state),
+            beside=gold_tables.Beside(
+                how.assets, how.queries, how.declared, _reports(settings, state)
+            ),
             watch=how.watch,
             note=note,
         )

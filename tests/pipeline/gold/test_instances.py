@@ -158,7 +158,9 @@ def test_each_instance_is_a_series_also_in_tables_of_before_there_were_any(
         now = datetime.fromtimestamp((BEGIN + end * MINUTE) / 1000, UTC)
         gold.create(settings.tables)
         dates = [(date(2025, 11, 21) + timedelta(days=day)).isoformat()]
-        made = gold.make(lambda: spark, settings.tables, dates, made, now, read_assets(file))
+        made = gold.make(
+            lambda: spark, settings.tables, dates, made, now, gold.Beside(read_assets(file))
+        )
         check(tmp_path, reads, end)
         if day == 0:
             take_column_out(tmp_path / "tables")

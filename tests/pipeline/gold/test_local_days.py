@@ -67,7 +67,7 @@ def test_days_begin_at_local_midnight(tmp_path: Path, run: "Run", spark: "SparkS
     )
     gold.create(settings.tables)
     dates = ["2025-10-25", "2025-10-26", "2025-10-27"]
-    gold.make(lambda: spark, settings.tables, dates, None, NOW, read_assets(file))
+    gold.make(lambda: spark, settings.tables, dates, None, NOW, gold.Beside(read_assets(file)))
     wanted = truth()
     rows = {(r["gateway_id"], r["date"]): r for r in table_rows(tmp_path, "readings_local_1d")}
     assert {key: row["held_ms"] for key, row in rows.items()} == {

@@ -120,6 +120,6 @@ def test_the_example_is_a_table(tmp_path: Path, spark: "SparkSession") -> None:
     add(tables, 21, [1])
     assert gold.all_dates(tables) == {"2025-11-21"}
     queries = read_queries(EXAMPLE)
-    gold.make(lambda: spark, tables, ["2025-11-21"], queries=queries)
+    gold.make(lambda: spark, tables, ["2025-11-21"], beside=gold.Beside(queries=queries))
     assert not delta.read(tables / "consumption").num_rows
     assert not delta.read(tables / "places").num_rows
