@@ -5,12 +5,12 @@ those that are gone, so a reader sees a table as it was at one time. An object i
 time of its file's last change, so none ever gets another content.
 """
 
-import os
 import shutil
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from pathlib import Path
+from functools import partial
+from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
 
@@ -42,12 +42,21 @@ class Published(NamedTuple):
     tables: int
 
 
-class LocalFile(NamedTuple):
-    """A file of the disk as it was listed."""
+class SourceFile(NamedTuple):
+    """A file of a table as it was listed."""
 
-    path: Path
+    table: Place
+    name: str
+    """Its path below the table."""
     size: int
     mtime_ns: int
+
+    def is_there(self) -> bool:
+        """Say whether it is still the file that was listed."""
+        try:
+            return _found(self.table, self.name) == self
+        except FileNotFoundError:
+            return False
 
 
 class ReplacedError(Exception):
@@ -58,9 +67,8 @@ class Table(NamedTuple):
     """A table as it was listed."""
 
     name: str
-    root: Path
     schema: Schema
-    files: dict[str, LocalFile]
+    files: dict[str, SourceFile]
     """By their path in the copy."""
 
 
@@ -70,7 +78,7 @@ class Change(NamedTuple):
     table: Table
     copy: DeltaTable | None
     """None if there is none yet."""
-    new: dict[str, LocalFile]
+    new: dict[str, SourceFile]
     gone: list[dict[str, Any]]
     """Of `delta.shown`."""
 
@@ -88,14 +96,13 @@ def publish(
     store = place_of(url)
     if store.folder is not None:
         raise PipelineError(f"{url} is not {URLS}")
-    folder = settings.tables.folder
-    if folder is None:
-        raise PipelineError(f"{settings.tables} is in a store: readers find the tables there")
+    if f"{store}/".startswith(f"{settings.tables}/"):
+        raise PipelineError(f"{url} is where the tables are: name another place")
     _source(settings.tables)
     with locked(settings.checkpoints, COPY):
         for _ in range(TRIES):
             with held(settings.tables, wait=True):
-                source, tables = _source(settings.tables), list(_listed(folder))
+                source, tables = _source(settings.tables), list(_listed(settings.tables))
             try:
                 with store_errors(f"cannot write to {store}"):
                     return _bring_up(store, tables, f"copy of {source}", anew=anew, vacuum=vacuum)
@@ -111,21 +118,25 @@ def _source(root: Place) -> str:
     return str(delta.opened(root / "silver").metadata().id)
 
 
-def _listed(root: Path) -> Iterator[Table]:
-    for folder in (root / name for name in delta.tables_in(root)):
-        table = delta.opened(folder)
-        paths = [folder / unquote(each["path"]) for each in delta.shown(table)]
-        yield Table(folder.name, folder, table.schema(), _files(folder, paths))
+def _listed(root: Place) -> Iterator[Table]:
+    for name in delta.tables_in(root):
+        table = delta.opened(root / name)
+        paths = [unquote(each["path"]) for each in delta.shown(table)]
+        with store_errors(f"cannot read {root / name}"), ThreadPoolExecutor(UPLOADS) as pool:
+            files = list(pool.map(partial(_found, root / name), paths))
+        yield Table(name, table.schema(), {_key(file): file for file in files})
 
 
-def _files(root: Path, paths: list[Path]) -> dict[str, LocalFile]:
-    found = {}
-    for path in paths:
-        state = path.stat()
-        name = f"{path.stem}-{state.st_mtime_ns:x}{path.suffix}"
-        key = (path.parent / name).relative_to(root).as_posix()
-        found[key] = LocalFile(path, state.st_size, state.st_mtime_ns)
-    return found
+def _found(table: Place, name: str) -> SourceFile:
+    state = table.files.get_file_info(table.path(name))
+    if not state.is_file:
+        raise FileNotFoundError(f"{table}/{name}")
+    return SourceFile(table, name, state.size, state.mtime_ns)
+
+
+def _key(file: SourceFile) -> str:
+    path = PurePosixPath(file.name)
+    return str(path.with_name(f"{path.stem}-{file.mtime_ns:x}{path.suffix}"))
 
 
 def _bring_up(
@@ -170,31 +181,30 @@ def _copy(store: Place, name: str) -> DeltaTable | None:
         return None
 
 
-def _put(store: Place, file: LocalFile, key: str) -> None:
+def _put(store: Place, file: SourceFile, key: str) -> None:
     """Copy a file, unless an object of this key and size is there.
 
     What an interruption leaves is no object, or one of another size, which is replaced.
     Raises ReplacedError if the file is not the one that was listed.
     """
-    try:
-        with file.path.open("rb") as source:
-            found = os.fstat(source.fileno())
-            if (found.st_size, found.st_mtime_ns) != (file.size, file.mtime_ns):
-                raise ReplacedError(str(file.path))
-            if store.files.get_file_info(store.path(key)).size != file.size:
-                with store.files.open_output_stream(store.path(key)) as target:
-                    shutil.copyfileobj(source, target, CHUNK)
-    except FileNotFoundError as error:
-        raise ReplacedError(str(file.path)) from error
+    if not file.is_there():
+        raise ReplacedError(file.name)
+    if store.files.get_file_info(store.path(key)).size == file.size:
+        return
+    with (
+        file.table.open(file.name) as source,
+        store.files.open_output_stream(store.path(key)) as target,
+    ):
+        shutil.copyfileobj(source, target, CHUNK)
 
 
-def _upload(store: Place, table: Table, key: str, file: LocalFile) -> AddAction:
+def _upload(store: Place, table: Table, key: str, file: SourceFile) -> AddAction:
     """Copy a file; returns what shows it in the copy."""
     try:
-        action = delta.addition(file.path, table.root)
+        action = delta.addition(file.table, file.name, file.size)
+        _put(store, file, f"{table.name}/{key}")
     except FileNotFoundError as error:
-        raise ReplacedError(str(file.path)) from error
-    _put(store, file, f"{table.name}/{key}")
+        raise ReplacedError(file.name) from error
     return replace(action, path=quote(key, safe="/="))
 
 

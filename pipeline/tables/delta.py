@@ -503,13 +503,10 @@ def removals(found: Iterable[Mapping[str, Any]]) -> list[RemoveAction]:
     ]
 
 
-def addition(file: Path, root: Path) -> AddAction:
-    """Return what shows a file that lies in the table's folder."""
-    return _action(
-        file.relative_to(root).as_posix(),
-        file.stat().st_size,
-        statistics_text(pq.read_metadata(file)),
-    )
+def addition(table: Where, path: str, size: int) -> AddAction:
+    """Return what shows a file of such a path below a table."""
+    with parquet(table, quote(path)) as file:
+        return _action(path, size, statistics_text(file.metadata))
 
 
 def _addition(file: Written) -> AddAction:

@@ -22,7 +22,7 @@ from pipeline.cli import main
 from pipeline.errors import JobError
 from pipeline.operation import maintain
 from pipeline.operation import publish as module
-from pipeline.operation.publish import TRIES, LocalFile, Published, ReplacedError, publish
+from pipeline.operation.publish import TRIES, Published, ReplacedError, SourceFile, publish
 from pipeline.place import URLS, Place, place_of, store_errors
 from pipeline.settings import Settings, make_settings
 from pipeline.tables import delta, lease, on_disk
@@ -242,8 +242,7 @@ def test_killed_again_and_again_it_goes_on_and_readers_see_whole_tables(
 def test_what_an_interrupted_upload_left_is_not_taken_for_the_file(
     settings: Settings, server: S3Server, url: str
 ) -> None:
-    assert settings.tables.folder is not None
-    silver = next(t for t in module._listed(settings.tables.folder) if t.name == "silver")
+    silver = next(t for t in module._listed(settings.tables) if t.name == "silver")
     key = min(silver.files)
     with server.files.open_output_stream(f"{url.removeprefix('s3://')}/silver/{key}") as half:
         half.write(b"PAR1")
@@ -283,7 +282,9 @@ def test_files_that_others_replace_are_listed_anew(
     assert publish(settings, url).tables == 4
     assert copied(server, url) == of_batches(2)
     with pytest.raises(ReplacedError):
-        module._put(place_of(url), LocalFile(file, 1, 1), "silver/x.parquet")
+        module._put(
+            place_of(url), SourceFile(place_of(file.parent), file.name, 1, 1), "silver/x.parquet"
+        )
 
     add(settings, 3)
     new = file_of(settings, 3)
@@ -345,6 +346,28 @@ def test_copies_of_other_tables_are_left_alone_unless_they_shall_be_replaced(
     assert f"{place}/gaps is of an earlier version: name another" in capsys.readouterr().err
 
 
+def test_tables_in_a_store_are_copied_to_another_place(
+    server: S3Server,
+    url: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    own = made(tmp_path, batches=1)
+    publish(own, f"{url}/own")
+    tables = f"{url}/own"
+    command = ["publish", "--tables", tables, "--to", f"{url}/copies"]
+    assert main(command) == 0
+    assert copied(server, f"{url}/copies") == of_batches(1)
+    add(own, 2)
+    publish(own, tables)
+    assert main(command) == 0
+    assert copied(server, f"{url}/copies") == of_batches(2)
+    assert main([*command[:-1], f"{tables}/more", "--replace"]) == 2
+    assert "/more is where the tables are: name another place" in capsys.readouterr().err
+
+
 def test_what_is_wrong_is_one_line(
     settings: Settings,
     server: S3Server,
@@ -380,7 +403,7 @@ def test_what_is_wrong_is_one_line(
 def test_a_store_that_fails_while_files_go_up_is_told_too(server: S3Server, tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"x")
-    file = LocalFile(path, 1, path.stat().st_mtime_ns)
+    file = module._found(place_of(tmp_path), path.name)
     url = "s3://no-such-bucket/tables"
     with (
         pytest.raises(JobError, match=r"NO_SUCH_BUCKET.*does not exist"),
