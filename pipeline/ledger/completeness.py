@@ -61,7 +61,10 @@ def compare(account: Account, arrived: Iterable[Island]) -> Stream:
     for first, last in holes(ranges, 1, emitted):
         around = ends.get(first - 1), begins.get(last + 1)
         for low, high, outcome, cause in _unarrived(account, first, last):
-            stream.outcomes.update(_counts(several, low, high, outcome))
+            if several:
+                stream.outcomes.update(_counts(several, low, high, outcome))
+            else:
+                stream.outcomes[outcome] += high - low + 1
             stream.gaps.append(Gap(*account.key, low, high, outcome, cause, *around))
     return stream
 
