@@ -1,6 +1,7 @@
 """`tidegate-pipeline run`: what `once` does, again and again."""
 
 import argparse
+import math
 import signal
 import threading
 import time
@@ -39,6 +40,13 @@ def add_run(commands: Any) -> None:
         help="seconds between the starts of two runs",
     )
     run.add_argument(
+        "--gold-every",
+        type=float,
+        default=0.0,
+        metavar="SECONDS",
+        help="seconds between two updates of the gold tables, at least; default: each run",
+    )
+    run.add_argument(
         "--metrics",
         type=Path,
         metavar="FILE",
@@ -70,10 +78,13 @@ def run_service(options: argparse.Namespace) -> int:
     session = cache(partial(open_session, settings, service=True))
     how = replace(how_of(options), stopping=stopped.is_set)
     busy = False
+    golden = -math.inf
     while not stopped.is_set():
         begun = time.monotonic()
+        gold = how.gold and begun - golden >= options.gold_every
         try:
-            _round(settings, session, how, options)
+            _round(settings, session, replace(how, gold=gold), options)
+            golden = begun if gold else golden
             busy = False
         except BusyError as error:  # such as a `compact`: the next round comes
             if not busy:

@@ -29,6 +29,8 @@ from tests.support.waiting import until
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from pipeline.operation.once import How
+
 DEADLINE = 300.0
 """Seconds until a run must have come to where a test waits for it."""
 
@@ -310,6 +312,37 @@ def test_a_service_that_fails_says_so_in_its_metrics(
         signal.signal(signal.SIGTERM, handler)
     assert "tidegate_pipeline_last_run_failed 1\n" in metrics.read_text()
     assert capsys.readouterr().err.count("tidegate-pipeline: gave up\n") == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "gold"),
+    [
+        ((), [True] * 3),
+        (("--gold-every", "3600"), [True, False, False]),
+        (("--no-gold",), [False] * 3),
+    ],
+)
+def test_a_service_makes_gold_as_often_as_it_is_told(
+    tmp_path: Path,
+    java_command: None,
+    monkeypatch: pytest.MonkeyPatch,
+    options: tuple[str, ...],
+    gold: list[bool],
+) -> None:
+    made = []
+
+    def counted(_settings: object, _session: object, how: "How", _options: object) -> None:
+        made.append(how.gold)
+        if len(made) == len(gold):
+            signal.raise_signal(signal.SIGTERM)
+
+    monkeypatch.setattr("pipeline.commands.run._round", counted)
+    handler = signal.getsignal(signal.SIGTERM)
+    try:
+        assert main(["run", *once(tmp_path)[1:], "--every", "0.01", *options]) == 0
+    finally:
+        signal.signal(signal.SIGTERM, handler)
+    assert made == gold
 
 
 @pytest.mark.uncovered
