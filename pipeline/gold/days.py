@@ -135,11 +135,11 @@ class _Groups:
 
     def distinct(self, column: str, where: Array | None = None) -> Array:
         """Return how many values a column has, not counting null."""
-        codes = coded(self.rows[column]).codes
+        codes, values = coded(self.rows[column])
         there = codes >= 0 if where is None else (codes >= 0) & where
         group = self.spread(np.arange(len(self.begins)))[there]
-        pairs = np.unique(np.stack([group, codes[there]]), axis=1)
-        return np.bincount(pairs[0], minlength=len(self.begins))
+        pairs = np.unique(group * (len(values) + 1) + codes[there])
+        return np.bincount(pairs // (len(values) + 1), minlength=len(self.begins))
 
     def percentile_99(self, column: str) -> pa.Array:
         """Return the value that 99 % of those which are there do not pass."""
