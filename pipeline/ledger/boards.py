@@ -6,7 +6,7 @@ a board that is restored from a backup, but then one epoch has ended before the 
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
-from itertools import combinations, pairwise
+from itertools import combinations
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -16,6 +16,7 @@ from pipeline.ledger.files import reporter_of
 from pipeline.ledger.make import AT_ONCE, sources
 from pipeline.policy import SWITCHES, TIME_MAX, TIME_MIN, TOLERANCE_MS
 from pipeline.tables import delta, silver_numbers
+from pipeline.tables.arrays import coded, runs
 from pipeline.tables.columns import BOARDS, arrow_schema
 from pipeline.tables.delta import Where
 from pipeline.tables.silver_numbers import portions
@@ -107,8 +108,8 @@ def _alternating(rows: pa.Table, *columns: str) -> Span | None:
     if span is None:
         return None
     rows = rows.filter(_between(rows[columns[0]], span))
-    orders = (rows.sort_by(column)["epoch"].to_pylist() for column in columns)
-    return span if all(_switches(order) >= SWITCHES for order in orders) else None
+    orders = (coded(rows.sort_by(column)["epoch"]).codes for column in columns)
+    return span if all(len(runs(order)) > SWITCHES for order in orders) else None
 
 
 def _spans(parts: Iterable[pa.Table]) -> dict[str, Spans]:
@@ -179,10 +180,6 @@ def _common(rows: pa.Table, column: str) -> Span | None:
 
 def _between(times: pa.ChunkedArray, span: Span) -> pa.ChunkedArray:
     return pc.and_(pc.greater_equal(times, span[0]), pc.less_equal(times, span[1]))
-
-
-def _switches(epochs: Iterable[str]) -> int:
-    return sum(before != after for before, after in pairwise(epochs))
 
 
 def _time(ms: int) -> datetime:
