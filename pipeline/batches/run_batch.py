@@ -3,7 +3,7 @@
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +16,7 @@ from pipeline.batches.bronze import write_landing
 from pipeline.batches.judge import ARRIVED, EARLIER, LEFT_OUT, left_out
 from pipeline.batches.plan import Batch
 from pipeline.batches.reports import store_reports
-from pipeline.batches.silver import DECODED, DECODED_FOLDER, Judged, write_silver
+from pipeline.batches.silver import AT_ONCE, DECODED, DECODED_FOLDER, Judged, write_silver
 from pipeline.clock.known import corrections_for
 from pipeline.landing.listing import kind
 from pipeline.place import Place
@@ -33,9 +33,11 @@ from pipeline.tables.columns import (
 )
 from pipeline.tables.quarantined import COLUMNS, counted, quarantined
 from pipeline.tables.state import Commit, State, note_files, write_commit
-from pipeline.tables.task_files import Written, discard, of, write_file
+from pipeline.tables.task_files import TaskFiles, Written, discard, of, write_file, write_in_tasks
 
 OpenSession = Callable[[], SparkSession]
+_CONTESTED = "silver/contested"
+"""Where tasks put rows whose numbers came more than once; `vacuum` removes what a kill leaves."""
 _WANTED = {"part", *(name for name, _ in ARRIVED)}
 
 
@@ -118,7 +120,7 @@ def _write_records(
     losing = LEFT_OUT.empty_table()
     if contested.num_rows:
         earlier = _earlier(root, again) if again.num_rows else ()
-        losing = left_out(_arrived(root, decoded, contested), earlier)
+        losing = left_out(_arrived(spark, root, decoded, contested), earlier)
     seen: list[islands.Island] = []
     if again.num_rows and state.trimmed:  # silver may have deleted some
         seen = list(islands.each(islands.of_epochs(known, pc.unique(again["epoch"]))))
@@ -129,19 +131,27 @@ def _write_records(
     return [*(each for each in raw if each not in read), *made]
 
 
-def _arrived(root: Place, decoded: Sequence[Written], spans: pa.Table) -> pa.Table:
-    """Return ARRIVED of the messages whose numbers are in some ranges."""
+def _arrived(
+    spark: SparkSession, root: Place, decoded: Sequence[Written], spans: pa.Table
+) -> pa.Table:
+    """Return ARRIVED of the messages whose numbers are in some ranges, which tasks look for."""
     schema = arrow_schema(tuple(each for each in DECODED if each[0] in _WANTED))
     epochs = pc.unique(spans["epoch"])
-    found = [pa.Table.from_batches([], schema)]
-    for each in decoded:
-        with delta.parquet(root / each.folder, each.name) as source:
-            for part in source.iter_batches(delta.SCANNED, columns=schema.names, use_threads=False):
-                rows = delta.typed(pa.Table.from_batches([part]), schema)
-                rows = rows.filter(pc.is_in(rows["epoch"], value_set=epochs))
-                inside = np.flatnonzero(islands.holding(rows, spans) >= 0)
-                found.append(rows.take(integers(inside)))
-    return first_parts(pa.concat_tables(found))
+
+    def write(names: Iterable[str], out: TaskFiles) -> None:
+        for name in names:
+            with delta.parquet(root / DECODED_FOLDER, name) as source:
+                for part in source.iter_batches(AT_ONCE, columns=schema.names, use_threads=False):
+                    rows = delta.typed(pa.Table.from_batches([part]), schema)
+                    rows = rows.filter(pc.is_in(rows["epoch"], value_set=epochs))
+                    inside = np.flatnonzero(islands.holding(rows, spans) >= 0)
+                    out.add_table(_CONTESTED, rows.take(integers(inside)))
+
+    names = [each.name for each in decoded]
+    found = write_in_tasks(spark.sparkContext, names, len(names), root, write)
+    rows = on_disk.read_columns(root, found, DECODED, schema.names)
+    discard(root, found)
+    return first_parts(rows)
 
 
 def _earlier(root: Place, found: pa.Table) -> Iterator[pa.Table]:
