@@ -13,6 +13,7 @@ def test_version_1(tmp_path: Path) -> None:
     written = {
         "cpu.cfs_period_us": "100000",
         "cpu.cfs_quota_us": "50000",
+        "cpu.shares": "102400",
         "cgroup.procs": "17",
     }
     with group("a", 0.5, tmp_path) as made:
@@ -24,7 +25,11 @@ def test_version_1(tmp_path: Path) -> None:
 def test_version_2(tmp_path: Path) -> None:
     with group("a", 1.5, tmp_path) as made:
         made.add(17)
-        assert _taken(tmp_path / "a") == {"cpu.max": "150000 100000", "cgroup.procs": "17"}
+        assert _taken(tmp_path / "a") == {
+            "cpu.max": "150000 100000",
+            "cpu.weight": "10000",
+            "cgroup.procs": "17",
+        }
     assert (tmp_path / "cgroup.subtree_control").read_text() == "+cpu"
 
 
