@@ -25,8 +25,11 @@ pytestmark = pytest.mark.spark
 KILLS = [
     ("pipeline.batches.run_batch.note_files", 1, True),
     ("pipeline.batches.run_batch.write_landing", 1, True),
-    ("pipeline.batches.run_batch.write_silver", 1, True),
+    ("pipeline.batches.run_batch.write_in_tasks", 1, True),
     ("pipeline.batches.run_batch.discard", 1, True),
+    ("pipeline.batches.run_batch.write_silver", 1, True),
+    ("pipeline.batches.run_batch.discard", 2, True),
+    ("pipeline.batches.run_batch.discard", 3, True),
     ("pipeline.tables.delta.commit", 2, True),
     ("pipeline.tables.delta.commit", 3, True),
     ("pipeline.tables.delta.commit", 4, True),
