@@ -31,7 +31,7 @@ from pipeline.tables.columns import (
     arrow_schema,
     first_parts,
 )
-from pipeline.tables.quarantined import COLUMNS, counted, quarantined
+from pipeline.tables.quarantined import COLUMNS, Quarantined, by_reason, counted, quarantined
 from pipeline.tables.state import Commit, State, note_files, write_commit
 from pipeline.tables.task_files import TaskFiles, Written, discard, of, write_file, write_in_tasks
 
@@ -75,8 +75,9 @@ def run_batch(
         faults = pa.Table.from_pylist(reports.faults, arrow_schema(on_disk.TABLES["quarantine"]))
         written.append(write_file(root, "quarantine", faults))
     counts = {table: sum(f.rows for f in of(written, table)) for table in on_disk.COUNTED}
-    wrong = on_disk.read_columns(root, of(written, "quarantine"), QUARANTINE, COLUMNS)
-    bad = list(quarantined(wrong, batch.files))
+    bad: Counter[Quarantined] = Counter()
+    for wrong in on_disk.parts_of(root, of(written, "quarantine"), QUARANTINE, COLUMNS):
+        bad += quarantined(wrong, batch.files)
     arrived = islands.merged(numbers.read(root, written))
     counts["silver"] = islands.numbers(arrived)
     discard(root, of(written, numbers.FOLDER))
@@ -91,7 +92,7 @@ def run_batch(
         batch.number,
         len(batch.files),
         counts,
-        Counter(each.reason for each in bad),
+        by_reason(bad),
         tuple(sorted(dates)),
         tuple(sorted({*reports.streams, *islands.streams_of(arrived)})),
         tuple(sorted(islands.epochs_of(before))),

@@ -24,7 +24,7 @@ from pipeline.place import place_of
 from pipeline.tables import delta, islands, silver_numbers
 from pipeline.tables.columns import BATCHES, FILES, QUARANTINED, STREAMS, arrow_schema, names
 from pipeline.tables.delta import Where
-from pipeline.tables.quarantined import COLUMNS, counted, quarantined
+from pipeline.tables.quarantined import COLUMNS, by_reason, counted, quarantined
 from pipeline.tables.state import Mark, State
 from pipeline.tables.task_files import GROUP_ROWS
 
@@ -169,8 +169,9 @@ def _move_quarantined(
         near = delta.read_parts(root / "files", names(FILES), "name", found).to_pylist()
         marks = {row["name"]: Mark(row["size"], row["mtime"]) for row in near}
         for number in set(pc.unique(rows["batch"]).to_pylist()) & batches.keys():
-            bad = list(quarantined(rows.filter(pc.equal(rows["batch"], number)), marks))
-            reasons[number].update(row.reason for row in bad)
+            of_batch = rows.filter(pc.equal(rows["batch"], number)).select(COLUMNS)
+            bad = quarantined(of_batch, marks)
+            reasons[number] += by_reason(bad)
             delta.append(root / "quarantined", QUARANTINED, counted(bad, number), number)
     return reasons
 

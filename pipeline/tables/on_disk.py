@@ -1,7 +1,7 @@
 """The tables, all of them Delta, and what their files say of batches."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -157,9 +157,19 @@ def read_columns(
     root: Place, files: Iterable[Written], columns: Columns, wanted: Sequence[str]
 ) -> pa.Table:
     """Return some columns of new files."""
-    schema = arrow_schema(tuple(column for column in columns if column[0] in wanted))
-    parts = [pa.Table.from_batches([], schema)]
+    none = pa.Table.from_batches([], _schema(columns, wanted))
+    return pa.concat_tables([none, *parts_of(root, files, columns, wanted)])
+
+
+def parts_of(
+    root: Place, files: Iterable[Written], columns: Columns, wanted: Sequence[str]
+) -> Iterator[pa.Table]:
+    """Yield some columns of new files, at most delta.SCANNED rows at once."""
+    schema = _schema(columns, wanted)
     for each in files:
-        with delta.parquet(root / each.folder, each.name) as file:
-            parts.append(delta.typed(file.read(schema.names, use_threads=False), schema))
-    return pa.concat_tables(parts)
+        for part in delta.parts(root / each.folder, {"path": each.name}, schema.names):
+            yield delta.typed(pa.Table.from_batches([part]), schema)
+
+
+def _schema(columns: Columns, wanted: Sequence[str]) -> pa.Schema:
+    return arrow_schema(tuple(column for column in columns if column[0] in wanted))

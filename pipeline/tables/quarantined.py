@@ -1,16 +1,18 @@
 """Whose the rows of the quarantine are, and of which day."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from typing import NamedTuple
 
 import pyarrow as pa
 
+from pipeline.tables.arrays import integers, numbers, valid
 from pipeline.tables.state import Mark
 
 COLUMNS = ["gateway_id", "received", "reason", "landing_file"]
 """What is read of the quarantine for it."""
+_DAY_MS = 86_400_000
 
 
 class Quarantined(NamedTuple):
@@ -21,27 +23,41 @@ class Quarantined(NamedTuple):
     reason: str
 
 
-def quarantined(rows: pa.Table, files: Mapping[str, Mark]) -> Iterator[Quarantined]:
-    """Yield gateway, day and reason of rows of COLUMNS; `files` are the marks of landing files.
+def quarantined(rows: pa.Table, files: Mapping[str, Mark]) -> Counter[Quarantined]:
+    """Count rows of COLUMNS by gateway, day and reason; `files` are the marks of landing files.
 
     A row that names no gateway is of the one whose folder its file lies in. Its day is that of
     its receipt, else that on which its file was last changed.
     """
-    for row in rows.to_pylist():
+    days = integers(numbers(rows["received"]) // _DAY_MS, valid(rows["received"]))
+    alike = ["gateway_id", "reason", "landing_file", "day"]
+    groups = rows.append_column("day", days).group_by(alike, use_threads=False)
+    found: Counter[Quarantined] = Counter()
+    for row in groups.aggregate([("received", "min"), ([], "count_all")]).to_pylist():
         name = row["landing_file"] or ""
-        ms = row["received"]
+        ms = row["received_min"]
         if ms is None and name in files:
             ms = files[name].mtime / 1e6
-        yield Quarantined(row["gateway_id"] or _folder(name), _day(ms), row["reason"])
+        key = Quarantined(row["gateway_id"] or _folder(name), _day(ms), row["reason"])
+        found[key] += row["count_all"]
+    return found
 
 
-def counted(rows: Iterable[Quarantined], batch: int) -> list[dict[str, object]]:
+def counted(found: Counter[Quarantined], batch: int) -> list[dict[str, object]]:
     """Return how many rows of a batch there are of each gateway, day and reason (QUARANTINED)."""
     names = ("gateway_id", "date", "reason")
     return [
         dict(zip(names, key, strict=True)) | {"count": count, "batch": batch}
-        for key, count in Counter(rows).items()
+        for key, count in found.items()
     ]
+
+
+def by_reason(found: Counter[Quarantined]) -> Counter[str]:
+    """Return how many rows there are of each reason."""
+    reasons: Counter[str] = Counter()
+    for key, count in found.items():
+        reasons[key.reason] += count
+    return reasons
 
 
 def _folder(name: str) -> str | None:
