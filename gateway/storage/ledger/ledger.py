@@ -58,6 +58,7 @@ _KNOWN = (
     "SELECT first, last FROM ledger WHERE epoch = ? AND stream = ? AND last >= ? AND first <= ?"
     " AND uplink = ? ORDER BY first"
 )
+_FILTERED = Outcome.FILTERED  # CPython 3.11 takes 50 ns to find it
 _COUNTER = {outcome: f"tidegate/ledger/{outcome.value}" for outcome in Outcome}
 
 
@@ -80,18 +81,24 @@ class PendingRanges:
         """
         key = (each.uplink, each.epoch, each.stream, each.outcome)
         newest = self._newest.get(key)
-        if newest is not None and newest.last == each.first - 1:
-            reasons = newest.reasons
-            ((reason, count),) = each.reasons.items()
-            if reason in reasons and (len(reasons) == 1 or each.outcome is Outcome.FILTERED):
-                newest.last = each.last  # the same as `fits` and `extend`, for the usual case
-                reasons[reason] += count
-                return
-            if newest.fits(each):
-                newest.extend(each)
-                return
+        if newest is not None and newest.last == each.first - 1 and newest.fits(each):
+            newest.extend(each)
+            return
         self.ranges.append(each)
         self._newest[key] = each
+
+    def add_number(
+        self, uplink: str, epoch: str, stream: str, number: int, outcome: Outcome, reason: str
+    ) -> None:
+        """Do the same for one number; mostly no range is made for it."""
+        newest = self._newest.get((uplink, epoch, stream, outcome))
+        if newest is not None and newest.last == number - 1:
+            reasons = newest.reasons
+            if reason in reasons and (len(reasons) == 1 or outcome is _FILTERED):
+                newest.last = number  # as `fits` and `extend` do
+                reasons[reason] += 1
+                return
+        self.add(LedgerRange(epoch, stream, number, number, outcome, {reason: 1}, uplink=uplink))
 
     def remove_all(self) -> list[LedgerRange]:
         """Remove and return all ranges, in order."""
@@ -212,18 +219,17 @@ class Ledger:
         self.numbered(stream, number)
         epoch = self.starts.present.epoch
         for index in self._uplinks.indexes(uplinks & self._reporting):
-            each = LedgerRange(epoch, stream, number, number, Outcome.FILTERED, {rule: 1})
-            each.uplink = self._uplinks.names[index]
-            self._note(each, 1)
+            name = self._uplinks.names[index]
+            self._pending.add_number(name, epoch, stream, number, _FILTERED, rule)
+            self._count(_FILTERED, 1)
 
     def ended(self, rows: Sequence[OutboxRow], outcome: Outcome, reason: str) -> None:
         """Note the outcome of rows, in the turn that removes them (`Outbox.on_outcome`)."""
         if len(rows) == 1 and not self._uplinks.several:  # the usual acknowledgement
             row = rows[0]
             if row.ending & self._reporting:
-                number = row.seq
-                span = (row.epoch, row.stream, number, number)
-                self._note(LedgerRange(*span, outcome, {reason: 1}), 1)
+                self._pending.add_number("", row.epoch, row.stream, row.seq, outcome, reason)
+                self._count(outcome, 1)
             return
         numbers: dict[tuple[str, str, int], list[int]] = {}
         for row in rows:
@@ -235,7 +241,8 @@ class Ledger:
                     count = last - first + 1
                     ended = LedgerRange(epoch, stream, first, last, outcome, {reason: count})
                     ended.uplink = self._uplinks.names[index]
-                    self._note(ended, count)
+                    self._pending.add(ended)
+                    self._count(outcome, count)
 
     def note(self, each: LedgerRange) -> None:
         """Note the outcome of a whole range of numbers."""
@@ -290,10 +297,10 @@ class Ledger:
         self.closed_batch = self._batch
         self._writer.hand_over()
 
-    def _note(self, each: LedgerRange, numbers: int) -> None:
+    def _count(self, outcome: Outcome, numbers: int) -> None:
+        """Count numbers that were added to the pending ranges, which may be too many now."""
         pending = self._pending
-        self._counters.add(_COUNTER[each.outcome], numbers)
-        pending.add(each)
+        self._counters.add(_COUNTER[outcome], numbers)
         if len(pending.ranges) >= pending.bound:
             # a failing disk would let memory grow without bound
             if self._writer.attempts.failing:

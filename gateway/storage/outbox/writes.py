@@ -32,6 +32,8 @@ _INSERT = insert_statement("outbox", (*COLUMNS, "indexed", "uplinks"))
 _CHANGE = "UPDATE outbox SET uplinks = ? WHERE id BETWEEN ? AND ?"
 _DELETE = "DELETE FROM outbox WHERE id BETWEEN ? AND ?"
 
+_DELIVERED = Outcome.DELIVERED  # CPython 3.11 takes 50 ns to find it
+
 
 class LiveSender(Protocol):
     """An uplink while its link is up: it gets live rows as they are added."""
@@ -317,7 +319,7 @@ class OutboxWrites:
         If the fleet has a message, answers that wait for it are sent; otherwise they wait for the
         commit of its outcome.
         """
-        delivered = outcome is Outcome.DELIVERED
+        delivered = outcome is _DELIVERED
         written = []
         for row in rows:
             if row.barrier is not None and delivered:

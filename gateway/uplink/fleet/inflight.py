@@ -39,6 +39,8 @@ LASTING = {
 }
 """Reason codes of permanent refusals; after any other the message is resent later."""
 
+_DELIVERED = Outcome.DELIVERED  # CPython 3.11 takes 50 ns to find it
+
 FOR_NOW = {ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR, ReasonCode.QUOTA_EXCEEDED}
 """Reason codes after which one of the gateway's own messages is resent after OWN_SECONDS."""
 
@@ -281,7 +283,7 @@ class Inflight:
             pressing = removing * PRESSING_SHARE >= self._context.settings.window
             # Removals share a commit with new rows, which saves the card a write.
             commit_within = 0.0 if pressing else REMOVAL_SECONDS
-            outbox.remove(delivered, Outcome.DELIVERED, "", commit_within, uplink)
+            outbox.remove(delivered, _DELIVERED, "", commit_within, uplink)
             outbox.end_turn()
             self._delivered = []
 

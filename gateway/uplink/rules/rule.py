@@ -93,8 +93,7 @@ class ActiveRule:
         where = None if rule.where is None else rule.where.text
         self.name = name_of(index, rule.stream, rule.topic, where)
         self.index = index
-        self.place = index if place is None else place
-        """Its index in the history of this run."""
+        self._set_place(index if place is None else place)
         self.where = rule.where
         self.state = state
         self._counters = counters
@@ -109,6 +108,12 @@ class ActiveRule:
             counters.add(f"{self._prefix}{name}", 0)
         self._restore()
         self._show()
+
+    def _set_place(self, place: int) -> None:
+        self.place = place
+        """Its index in the history of this run."""
+        # of a rule without memory; to make one takes longer than all else that `record` does
+        self._results = {each: RuleResult(place, 0, each) for each in (True, False, None)}
 
     @property
     def figures(self) -> dict[str, int | float]:
@@ -171,7 +176,7 @@ class ActiveRule:
             self._counters.add(f"{self._prefix}null")
         if self.where is not None and self.where.slots:
             return self._remember(self.where, message, result)
-        return RuleResult(self.place, 0, result)
+        return self._results[result]
 
     @property
     def same(self) -> tuple[str, str, str | None]:
@@ -182,7 +187,7 @@ class ActiveRule:
     def follow(self, before: "ActiveRule", figures: dict[str, int | float]) -> None:
         """Continue with the memory and the figures of the same rule of an earlier configuration."""
         if self.rule.lane == before.rule.lane:
-            self.place = before.place
+            self._set_place(before.place)
         self.where, self.state, self.unsaved = before.where, before.state, before.unsaved
         self._show()
         for name, value in figures.items():

@@ -30,6 +30,9 @@ ACCEPTED = ("tidegate/rules/matched", "tidegate/rules/accepted")
 FILTERED = ("tidegate/rules/matched", "tidegate/rules/filtered")
 """Counters of messages in a stream."""
 
+# CPython 3.11 takes 50 ns to find a member of an enumeration
+_SUCCESS, _QUOTA_EXCEEDED = ReasonCode.SUCCESS, ReasonCode.QUOTA_EXCEEDED
+
 NO_STATES: Mapping[RuleKey, RuleState] = {}
 """The restored states of a gateway that stores none."""
 
@@ -258,7 +261,7 @@ class RuleSet:
         """
         if message.client_id == UPLINK_CLIENT:  # it came down: sending it up again would be a loop
             self.numbers = []
-            return ReasonCode.SUCCESS
+            return _SUCCESS
         for check in self.before_numbers:
             check(message)
         message.work_left = EVALUATION  # for the rules of all streams
@@ -276,7 +279,7 @@ class RuleSet:
         if work := EVALUATION - message.work_left:
             self._budget.spend(work)
         if rows and not self._outbox.admits(rows):
-            return ReasonCode.QUOTA_EXCEEDED
+            return _QUOTA_EXCEEDED
         commit_within = message.commit_within
         barrier = None if commit_within is None else message.barrier
         if self.brought_up and message.retain:
@@ -288,7 +291,7 @@ class RuleSet:
             if verdict.row is not None and verdict.rule is not None:
                 wait = self._wait(message, verdict.rule)
                 self._outbox.add(verdict.row, commit_within, wait, barrier)
-        return ReasonCode.SUCCESS
+        return _SUCCESS
 
     def bring_up(self, message: Message, uplinks: int) -> int | None:
         """Add a retained message to the outbox, by rules of these uplinks that retain.
