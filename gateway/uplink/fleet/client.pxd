@@ -1,6 +1,7 @@
 import cython
 
 from gateway.mqtt.framing cimport Framer
+from gateway.uplink.fleet.message cimport FleetMessage
 
 @cython.final
 cdef class FleetClient:
@@ -29,7 +30,7 @@ cdef class FleetClient:
     cdef readonly bint session_present
     cdef readonly int version
 
-    cpdef publish(self, message)
+    cpdef publish(self, FleetMessage message)
     cpdef flush(self)
     cdef _write(self, bytes data)
     cdef _handle_bytes(self, data)

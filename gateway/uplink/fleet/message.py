@@ -1,7 +1,5 @@
 """The bytes of a PUBLISH to the fleet's broker, without its packet identifier."""
 
-from typing import NamedTuple
-
 from gateway.mqtt.aliases.outbound_aliases import OutboundAliases
 from gateway.mqtt.codec.fields import (
     SINGLE_BYTES,
@@ -33,13 +31,16 @@ class UnsendableTopicError(ValueError):
     """The topic of a row is invalid at the fleet; the text says why."""
 
 
-class FleetMessage(NamedTuple):
+class FleetMessage:
     """A PUBLISH: the bytes before and after its packet identifier, if any, and its size."""
 
-    head: bytes
-    tail: bytes
-    size: int
-    qos: int = 1
+    __slots__ = ("head", "qos", "size", "tail")
+
+    def __init__(self, head: bytes, tail: bytes, size: int, qos: int) -> None:
+        self.head = head
+        self.tail = tail
+        self.size = size
+        self.qos = qos
 
     def packet(self, packet_identifier: int, *, dup: bool = False) -> bytes:
         """Return the QoS 1 packet; with `dup` it was sent before [MQTT-3.3.1-1]."""

@@ -4,7 +4,13 @@ from gateway.counters cimport Counters
 from gateway.storage.outbox.row cimport OutboxRow
 from gateway.uplink.fleet.client cimport FleetClient
 from gateway.uplink.fleet.inflight cimport Inflight
-from gateway.uplink.fleet.message cimport FleetMessages
+from gateway.uplink.fleet.message cimport FleetMessage, FleetMessages
+
+@cython.final
+cdef class Picked:
+    cdef readonly bint paced
+    cdef readonly bint resent
+    cdef readonly OutboxRow row
 
 @cython.final
 cdef class Publisher:
@@ -19,7 +25,7 @@ cdef class Publisher:
     cdef object _pacing
     cdef object _settings
 
-    @cython.locals(row=OutboxRow)
-    cpdef row(self, picked, now)
+    @cython.locals(row=OutboxRow, message=FleetMessage, resent=bint, is_paced=bint, superseded=bint)
+    cpdef row(self, Picked picked, now)
     cdef _count(self, rows)
     cdef bint _too_large(self, size) except -1

@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from gateway.mqtt.aliases.outbound_aliases import OutboundAliases
 from gateway.mqtt.aliases.topic_aliases import AliasBudget
@@ -26,12 +25,15 @@ from gateway.uplink.sent import Sent
 logger = logging.getLogger(__name__)
 
 
-class Picked(NamedTuple):
+class Picked:
     """The next row to send, whether it was sent before, and whether the pacing limits it."""
 
-    row: OutboxRow
-    resent: bool = False
-    paced: bool = False
+    __slots__ = ("paced", "resent", "row")
+
+    def __init__(self, row: OutboxRow, *, resent: bool = False, paced: bool = False) -> None:
+        self.row = row
+        self.resent = resent
+        self.paced = paced
 
 
 class Publisher:
@@ -95,9 +97,9 @@ class Publisher:
 
         It is rejected if its topic is invalid, and waits if it is too large for this connection.
         """
-        row, resent, is_paced = picked
+        row, resent, is_paced = picked.row, picked.resent, picked.paced
         # newer rows may have overtaken it, and the fleet must retain the last one
-        superseded = bool(resent or is_paced) and self._superseded(row)
+        superseded = (resent or is_paced) and self._superseded(row)
         try:
             message = self._messages.of(
                 row, now, resent=resent, aliased=True, superseded=superseded

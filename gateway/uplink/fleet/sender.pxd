@@ -3,7 +3,7 @@ import cython
 from gateway.storage.outbox.outbox cimport Outbox
 from gateway.storage.outbox.row cimport OutboxRow
 from gateway.uplink.fleet.inflight cimport Inflight
-from gateway.uplink.fleet.publisher cimport Publisher
+from gateway.uplink.fleet.publisher cimport Picked, Publisher
 from gateway.uplink.lanes cimport Lanes
 
 @cython.final
@@ -46,5 +46,5 @@ cdef class Sender:
     cdef _paced(self, OutboxRow row)
     cdef bint _backlog_is_due(self, now) except -1
     cdef bint _was_repeated(self, OutboxRow row) except -1
-    cdef _send(self, picked, now, wall)
-    cdef _line(self, picked, wall)
+    cdef _send(self, Picked picked, now, wall)
+    cdef _line(self, Picked picked, wall)
