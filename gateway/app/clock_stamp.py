@@ -94,7 +94,7 @@ class ClockStamp:
         if monotonic < self._due and abs(wall - 1000 * monotonic - stamp.ahead) < STEP:
             return
         expiry.check_clock(Instant(monotonic, wall))
-        ahead = self._ahead if expiry.clock_ahead is None else expiry.clock_ahead
+        ahead = int(expiry.clock_ahead)
         present = self._made(monotonic, wall, ahead)
         gained = ahead - stamp.ahead
         if self._is_news(present):

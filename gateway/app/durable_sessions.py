@@ -36,9 +36,10 @@ class StoreTime:
         """Return monotonic seconds and the wall time in ms."""
         if self._turn is None:
             return self._stamp.at_start()
-        monotonic, wall = self._turn.instant
+        instant = self._turn.instant
         # what is read may be from before the clock was set
-        return monotonic, wall - (0 if self._store is None else self._store.lag)
+        lag = 0 if self._store is None else self._store.lag
+        return instant.monotonic, instant.wall - lag
 
 
 async def open_store(

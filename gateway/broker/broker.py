@@ -36,7 +36,6 @@ AT_ONCE = 256
 """Packets, or packet batches, of one client that are handled before other clients are served:
 256 KiB can be 131,072 PINGREQs."""
 
-_AT_ONCE = range(AT_ONCE)  # to make one costs as much as thirty steps
 
 MAXIMUM_COST = 256
 """The same for messages that cost 10 to 20 µs each: 256 KiB can be 30,000 of them."""
@@ -44,8 +43,13 @@ MAXIMUM_COST = 256
 EVALUATIONS_PER_COST = 8
 """Evaluated subscriptions, or checked rights to a topic, that count as one such message."""
 
+# Compiled, these are C names.
+_AT_ONCE = AT_ONCE
 _COST_OF_EVALUATIONS = EVALUATIONS_PER_COST * (MAXIMUM_COST + 1)
+_EVALUATIONS_PER_COST = EVALUATIONS_PER_COST
 _PUBLISH = 3
+_SIGN_OF_LIFE = SIGN_OF_LIFE
+_STREAMS = STREAMS
 
 
 class Broker(State):
@@ -114,15 +118,17 @@ class Broker(State):
         self.budget.now = now = instant.monotonic
         if data:
             traffic.network_received += len(data)
-            client.last_received = now if len(data) >= SIGN_OF_LIFE else client.last_received
+            client.last_received = now if len(data) >= _SIGN_OF_LIFE else client.last_received
             framer.feed(data)
         most = router.evaluations + _COST_OF_EVALUATIONS
         try:
-            for _ in _AT_ONCE:
+            left = _AT_ONCE  # a range would be made for each read
+            while left:
+                left -= 1
                 if client.closing:
                     return False
                 # checked before each packet: one packet may exceed the limit, the next may not
-                cost = router.evaluations + EVALUATIONS_PER_COST * traffic.cost
+                cost = router.evaluations + _EVALUATIONS_PER_COST * traffic.cost
                 if traffic.bytes_sent > traffic.full_at or cost >= most:
                     traffic.end_share()
                     return True
@@ -135,7 +141,7 @@ class Broker(State):
                 if not first_byte:
                     return False
                 client.last_received = now
-                session, stream = client.session, STREAMS.get(first_byte)
+                session, stream = client.session, _STREAMS.get(first_byte)
                 if stream is not None and session is not None:
                     stream(self, client, session, instant)
                 elif handle(self, client, instant):

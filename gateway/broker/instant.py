@@ -1,10 +1,11 @@
 """The time at which a turn handles its packets; the core reads no clock of its own."""
 
-from typing import NamedTuple
 
+class Instant:
+    """Monotonic seconds, what deadlines count in, and wall time in ms since 1970; never changed."""
 
-class Instant(NamedTuple):
-    """Monotonic seconds, what deadlines count in, and wall time in ms since 1970."""
+    __slots__ = ("monotonic", "wall")
 
-    monotonic: float
-    wall: int
+    def __init__(self, monotonic: float, wall: int) -> None:
+        self.monotonic = monotonic
+        self.wall = wall

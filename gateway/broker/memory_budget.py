@@ -18,7 +18,6 @@ from gateway.session.journal import NO_JOURNAL
 from gateway.session.queue import overflow
 from gateway.session.queue.memory import AT_ONCE, HEAD_BYTES, QueueMemory
 from gateway.session.session import Session
-from gateway.session.traffic import TURN_BYTES
 from gateway.settings.when_full import WhenFull
 
 BEGIN, END = 7 / 8, 3 / 4
@@ -175,7 +174,6 @@ class MemoryBudget:
         "_queue_memory",
         "buffers",
         "closed",
-        "count_at",
         "idle",
         "limit",
     )
@@ -202,7 +200,6 @@ class MemoryBudget:
         self.buffers = 0  # bytes of all connections
         self.idle = 0  # bytes of all connections and sessions themselves
         self.closed = 0  # connections, since the start
-        self.count_at = TURN_BYTES  # bytes sent at which slow readers are counted next
         self._buffer_limit = limit  # bytes that the buffers may come to
         self._longest_queues = LongestQueues(queue_memory, sessions, channels)
         self._handshakes: dict[Handshake, None] = {}  # the oldest first
@@ -317,12 +314,8 @@ class MemoryBudget:
         self.idle -= client.occupied
         client.held = client.occupied = 0
 
-    def count_again(self, bytes_sent: int) -> None:
-        """Count the output of slow readers again, after each 16 MiB sent to clients.
-
-        `bytes_sent` is what was sent since the start; `count_at` says when to call again.
-        """
-        self.count_at = bytes_sent + TURN_BYTES
+    def count_again(self) -> None:
+        """Count the output of slow readers again, at `Traffic.count_at`."""
         for client in self._connections:
             if client.held:
                 self._count(client)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from math import inf
+from struct import Struct
 
 from gateway.mqtt.acknowledgement_batch import (
     LARGEST,
@@ -41,6 +42,7 @@ _SIZE = SIZE
 _DUP = DUP
 _LONGEST_LENGTH = 4  # bytes of a remaining length (section 1.5.5)
 _NO_TOPIC = b"\0\0"
+_pack = Struct(">BBH").pack  # an acknowledgement of success
 
 MAXIMUM_RECEIVE_MAXIMUM = 65_535
 """Unacknowledged QoS 1 and 2 messages if no Receive Maximum is lower."""
@@ -303,9 +305,8 @@ class Connection:
         """
         count = len(identifiers)
         data: bytes | bytearray
-        if count == 1:
-            packet_id = identifiers[0]
-            data = packet[:2] + packet_id.to_bytes(2, "big") + packet[4:]
+        if count == 1 and len(packet) == _SIZE:  # as mostly; a fifth of the time
+            data = _pack(packet[0], _SIZE - 2, identifiers[0])
         else:
             data = acknowledgements(packet, identifiers)
         self.answers += len(data)

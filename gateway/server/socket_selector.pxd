@@ -2,6 +2,9 @@ import cython
 
 from gateway.storage.engine.wake_up cimport WakeUp
 
+cdef int _ENDED
+cdef double _SHORT
+cdef int _STEADY
 cdef double NEVER
 cdef double BEGINS
 

@@ -59,6 +59,11 @@ NEVER = math.inf
 BEGINS = -1.0
 """Stands for the end of READING until a cycle's first socket is read."""
 
+# Compiled, these are C names.
+_ENDED = ENDED
+_SHORT = SHORT
+_STEADY = STEADY
+
 
 class Served(Protocol):
     """Called when its socket is ready."""
@@ -163,7 +168,7 @@ class SocketSelector:
         wake_up = self.wake_up
         while True:
             # with 0 seconds asyncio has callbacks to run, and nothing is to be waited for
-            polled = self._stay_awake(now) if self._short_waits >= STEADY and seconds else None
+            polled = self._stay_awake(now) if self._short_waits >= _STEADY and seconds else None
             if not polled:
                 wait = seconds if wake_up.at == NEVER else self._sooner(seconds, now)
                 polled = self._epoll.poll(wait, self._events)
@@ -181,7 +186,7 @@ class SocketSelector:
             # a poll without waiting says nothing about the peers
             if seconds:
                 waits = self._short_waits
-                self._short_waits = waits + 1 if now - before < SHORT else min(waits, 0)
+                self._short_waits = waits + 1 if now - before < _SHORT else min(waits, 0)
             if wake_up.at <= now:  # it is postponed far more often than reached: no timer
                 wake_up.ring()
             # asyncio has something to do, or the time is over
@@ -217,7 +222,7 @@ class SocketSelector:
             if served is not None:
                 # An end frees a session and its will, which takes long, and thousands may end
                 # together.
-                if not events & ENDED or self.has_time():
+                if not events & _ENDED or self.has_time():
                     served.ready(events)
             elif (key := self._keys.get(descriptor)) is not None:
                 # asyncio runs its callbacks after `select` returns

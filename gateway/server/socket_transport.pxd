@@ -2,6 +2,10 @@ import cython
 
 from gateway.server.socket_selector cimport SocketSelector
 
+cdef int _READ
+cdef int _NOT_READ
+cdef int _NOT_WRITE
+
 @cython.final
 cdef class SocketTransport:
     cdef object _address

@@ -7,7 +7,8 @@ from typing import Any
 
 from gateway.server.socket_selector import READ, READ_SIZE, WRITE, SocketSelector
 
-NOT_READ, NOT_WRITE = ~READ, ~WRITE
+# Compiled, these are C names.
+_READ, _NOT_READ, _NOT_WRITE = READ, ~READ, ~WRITE
 
 DEFAULT_HIGH = 64 * 1024
 """Unsent bytes above which the protocol is asked to pause, as in asyncio."""
@@ -86,9 +87,9 @@ class SocketTransport:
 
     def ready(self, events: int) -> None:
         """Serve the socket; the selector calls this."""
-        if self._unsent is not None and events & NOT_READ:
+        if self._unsent is not None and events & _NOT_READ:
             self._send_unsent(self._unsent)
-        if not (events & NOT_WRITE and self._events & READ):
+        if not (events & _NOT_WRITE and self._events & _READ):
             return
         selector = self._selector
         if selector.reading_until == inf or selector.has_time():

@@ -1,6 +1,7 @@
 import cython
 
 from gateway.broker.client cimport Client
+from gateway.broker.instant cimport Instant
 from gateway.mqtt.connection cimport Connection
 from gateway.mqtt.output cimport Buffered, Output
 from gateway.server.turn cimport Turn
@@ -36,10 +37,10 @@ cdef class ClientTransport:
     cdef bytes _unhandled
 
     @cython.locals(client=Client, turn=Turn, connection=Connection, unknown=bint, unread=bint,
-                   turns="long long")
+                   turns="long long", instant=Instant)
     cpdef data_received(self, bytes data)
     @cython.locals(turn=Turn, traffic=Traffic, late=bint, more=bint)
-    cdef _receive_rest(self, Client client, began, long long turns)
+    cdef _receive_rest(self, Client client, Instant began, long long turns)
     cdef _wait_for_others(self)
     cdef _end(self)
     @cython.locals(turn=Turn)
@@ -47,7 +48,7 @@ cdef class ClientTransport:
     @cython.locals(
         client=Client, connection=Connection, session=Session, buffered=Buffered, monotonic=double,
         delivery=DeliveryClass, size=Py_ssize_t)
-    cpdef flush(self, long long committed, now)
+    cpdef flush(self, long long committed, Instant now)
     @cython.locals(due=double)
     cdef _flush_later(self, Output output, double now)
     @cython.locals(connection=Connection)

@@ -2,9 +2,23 @@ import cython
 
 from gateway.broker.broker cimport Broker
 from gateway.broker.client cimport Client
+from gateway.broker.instant cimport Instant
 from gateway.server.socket_selector cimport SocketSelector
 from gateway.session.traffic cimport Traffic
 from gateway.storage.engine.wake_up cimport WakeUp
+
+cdef double _STEP
+cdef long long _TURN_BYTES
+cdef double _WRITING
+
+@cython.final
+cdef class LongestTurn:
+    cdef object _before
+    cdef double _until
+    cdef str _what
+    cdef public double seconds
+
+    cpdef note(self, double seconds, Client client, int first_byte)
 
 @cython.final
 cdef class Turn:
@@ -14,7 +28,7 @@ cdef class Turn:
     cdef bint _goes_on
     cdef dict _active
     cdef dict _held
-    cdef object _instant
+    cdef Instant _instant
     cdef dict _late
     cdef object _promises
     cdef long long _round
@@ -27,7 +41,7 @@ cdef class Turn:
     cdef readonly Broker broker
     cdef public Client client
     cdef readonly object flushes
-    cdef readonly object longest
+    cdef readonly LongestTurn longest
     cdef readonly object loop
     cdef readonly object monotonic
     cdef readonly bint overrun
@@ -37,23 +51,26 @@ cdef class Turn:
     cdef readonly object wall_ms
     cdef readonly object wall_ns
 
-    @cython.locals(sockets=SocketSelector, now=double)
-    cpdef now(self)
+    @cython.locals(sockets=SocketSelector, now=double, nanoseconds="long long", wall="long long",
+                   ahead=double, instant=Instant)
+    cpdef Instant now(self)
     cpdef touch(self, connection)
     @cython.locals(batch="long long")
     cpdef write_early(self, connection)
     cpdef later(self, go_on)
     cpdef _serve_waiting(self)
     cpdef when_on_disk(self, callback)
-    @cython.locals(broker=Broker, traffic=Traffic, sent="long long")
+    @cython.locals(broker=Broker, traffic=Traffic, full_at="long long", instant=Instant,
+                   elapsed=double)
     cpdef end(self)
     cdef _note_longest(self, elapsed)
     cpdef schedule(self)
     @cython.locals(touched=dict, active=dict, late=dict, until=double, in_time=bint,
                    polls="long long")
-    cdef _flush(self, now)
-    @cython.locals(committed="long long", batch="long long", held=dict)
-    cdef bint _write(self, dict waiting, now, double until) except -1
+    cdef _flush(self, Instant now)
+    @cython.locals(committed="long long", batch="long long", held=dict, written=Py_ssize_t,
+                   count=Py_ssize_t)
+    cdef bint _write(self, dict waiting, Instant now, double until) except -1
     cpdef _go_on(self)
     cdef _run_committed(self)
     cdef _arm(self)

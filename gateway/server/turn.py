@@ -68,7 +68,10 @@ POSTPONED = 0.0025
 WRITING = 0.0025
 """Seconds of one round of the loop for writing to connections; the rest is written in the next."""
 
-_new = tuple.__new__
+# Compiled, these are C names.
+_STEP = STEP
+_TURN_BYTES = TURN_BYTES
+_WRITING = WRITING
 
 LONGEST_NAP = 3600.0
 """Seconds between two checks of the deadlines when nothing is due before."""
@@ -167,11 +170,11 @@ class Turn:
         instant = self._instant
         if instant is None:
             sockets, monotonic, wall_ns = self.sockets, self.monotonic, self.wall_ns
-            now, wall = monotonic(), wall_ns() // 1_000_000
-            # the same as Instant(...), without a call of a Python function
-            self._instant = instant = _new(Instant, (now, wall))
+            now, nanoseconds = monotonic(), wall_ns()
+            wall = nanoseconds // 1_000_000
+            self._instant = instant = Instant(now, wall)
             ahead = self.broker.expiry.clock_ahead
-            if ahead is not None and abs(wall - 1000.0 * now - ahead) >= STEP:
+            if abs(wall - 1000.0 * now - ahead) >= _STEP:
                 # before anything gets a time after the step
                 self.broker.expiry.check_clock(instant)
             if sockets is not None and sockets.serving:
@@ -244,12 +247,13 @@ class Turn:
         if self.touched or self._active or self._late:
             self._flush(instant or self.now())
             instant, traffic = self._instant, broker.traffic
-            sent = traffic.bytes_sent
-            if sent >= broker.memory.count_at:
-                broker.memory.count_again(sent)
             # as `begin_turn`, without a call for each: undelivered bytes fill no turn
-            traffic.full_at = traffic.queue_at = sent + TURN_BYTES
+            full_at = traffic.bytes_sent + _TURN_BYTES
+            traffic.full_at = traffic.queue_at = full_at
             traffic.turns += 1
+            if traffic.bytes_sent >= traffic.count_at:
+                traffic.count_at = full_at
+                broker.memory.count_again()
         if self._due.wanted:  # rows may also come from messages sent now that there is capacity
             self._writer.hand_over()
         if instant is not None:
@@ -293,11 +297,14 @@ class Turn:
         """
         active, late = self._active, self._late
         polls = -1 if self.sockets is None else self.sockets.polls
-        if polls < 0 or polls != self._round:  # a round may end several turns
-            self._round = polls
-            self._write_until = self.monotonic() + WRITING
-        until = self._write_until
+        monotonic = self.monotonic
         in_time = True
+        if polls < 0 or polls != self._round:
+            self._round = polls
+            self._write_until = monotonic() + _WRITING
+        else:  # a round may end several turns
+            in_time = monotonic() < self._write_until
+        until = self._write_until
         # A write may free a window or a channel's consumer, whose messages touch others in turn.
         while in_time and (self.touched or active or late):
             touched, self.touched = self.touched, {}
@@ -305,6 +312,8 @@ class Turn:
                 (active if each.active else late)[each] = None
             in_time = not active or self._write(active, now, until)
             in_time = in_time and (not late or self._write(late, now, until))
+            if self.touched:
+                in_time = in_time and monotonic() < until
         if not in_time and not self._goes_on:
             self._goes_on = True
             self.loop.call_soon(self._go_on)
@@ -312,19 +321,25 @@ class Turn:
         self.broker.traffic.unfinished = not in_time
 
     def _write(self, waiting: dict[Flushable, None], now: Instant, until: float) -> bool:
-        """Write to these connections and remove them; return whether there was time for all."""
+        """Write to one or more of these and remove them; return whether there was time for all."""
         committed, held, monotonic = self._writer.committed, self._held, self.monotonic
-        for connection in list(waiting):  # writing may touch others, or end one of them
-            if monotonic() >= until:
-                return False
-            del waiting[connection]
+        written, count = 0, len(waiting)
+        for connection in waiting:  # writing may touch others: those are not among these yet
+            if written and monotonic() >= until:
+                break
+            written += 1
             batch = connection.flush(committed, now)
             if batch:
                 held[connection] = batch
             # nothing waits any more, so the next commit need not touch it
             elif held:
                 held.pop(connection, None)
-        return True
+        if written == count:
+            waiting.clear()
+            return True
+        for connection in list(waiting)[:written]:
+            del waiting[connection]
+        return False
 
     def _go_on(self) -> None:
         self._goes_on = False

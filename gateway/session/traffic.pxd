@@ -6,6 +6,7 @@ cdef class Traffic:
     cdef public long long bytes_received
     cdef public long long bytes_sent
     cdef public long long cost
+    cdef public long long count_at
     cdef public long long full_at
     cdef public long long messages_received
     cdef public long long messages_sent

@@ -14,17 +14,19 @@ class Traffic:
     """PUBLISH packets and the bytes of their payloads since the start, of all clients.
 
     A turn's output is full when `bytes_sent` reaches `full_at`. From `queue_at` on, further
-    receivers of the same message have it in their queues until they are written to. `unfinished` is
-    True while output of an earlier share is unwritten: until then nothing more is published. `cost`
-    adds up expensive work of one client until other clients are served: retained messages, unknown
-    topics, user properties. One unit takes 10 to 20 µs in plain Python. `network_received` and
-    `network_sent` are all bytes of sockets.
+    receivers of the same message have it in their queues until they are written to. At `count_at`
+    what slow readers hold is counted next. `unfinished` is True while output of an earlier share is
+    unwritten: until then nothing more is published. `cost` adds up expensive work of one client
+    until other clients are served: retained messages, unknown topics, user properties. One unit
+    takes 10 to 20 µs in plain Python. `network_received` and `network_sent` are all bytes of
+    sockets.
     """
 
     __slots__ = (
         "bytes_received",
         "bytes_sent",
         "cost",
+        "count_at",
         "full_at",
         "messages_received",
         "messages_sent",
@@ -42,7 +44,7 @@ class Traffic:
         self.bytes_sent = 0
         self.network_received = 0
         self.network_sent = 0
-        self.full_at = self.queue_at = TURN_BYTES
+        self.full_at = self.queue_at = self.count_at = TURN_BYTES
         self.unfinished = False
         self.cost = 0
         self.turns = 0  # turns that were begun

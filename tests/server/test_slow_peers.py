@@ -23,7 +23,7 @@ async def test_much_for_many_takes_several_turns(
     client = await held.clients.connect("c")
     await client.subscribe("#")
     monkeypatch.setattr(traffic, "TURN_BYTES", 1)
-    monkeypatch.setattr(turn_module, "TURN_BYTES", 1)
+    monkeypatch.setattr(turn_module, "_TURN_BYTES", 1)
     assert not await client.waiting()
     before = held_writer.turns
     messages = [Publish("ab"[number % 2], b"%02d" % number) for number in range(20)]

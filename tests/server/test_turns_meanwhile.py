@@ -20,7 +20,7 @@ async def test_messages_leave_while_more_is_handled(
     client = await held.clients.connect("c")
     await client.subscribe("#")
     monkeypatch.setattr(traffic, "TURN_BYTES", 2_000)
-    monkeypatch.setattr(turn_module, "TURN_BYTES", 2_000)
+    monkeypatch.setattr(turn_module, "_TURN_BYTES", 2_000)
     held.broker.traffic.begin_turn()
     messages = [Publish(f"a/{number}", bytes(1_500)) for number in range(MESSAGES)]
     before = held_writer.turns

@@ -69,7 +69,8 @@ def back(channels: "Callable[[str], list[Channel]]", now: Callable[[], Instant])
         if origin is None or not found:
             return None
         letter.topic, letter.user_properties = origin.topic, origin.user_properties
-        letter.arrived, letter.received_at = now()
+        arrived = now()
+        letter.arrived, letter.received_at = arrived.monotonic, arrived.wall
         # what waits there came after it
         return Target(found[0], letter, replaces=False)
 

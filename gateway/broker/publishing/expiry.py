@@ -6,6 +6,7 @@ nothing is being sent: among retained messages, and in queues of disconnected cl
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from math import nan
 from typing import Final
 
 from gateway.broker.deadlines import Deadlines
@@ -41,7 +42,7 @@ class Expiry:
     """Removes expired messages, at each SWEEP_INTERVAL, in pieces [MQTT-3.3.2-5].
 
     `clock_ahead` is how many milliseconds the wall clock was ahead of the monotonic one at the last
-    check, None before the first.
+    check, NaN before the first: no difference from it is too large.
     """
 
     __slots__ = (
@@ -72,7 +73,7 @@ class Expiry:
         self._store = store
         self._deadlines = deadlines
         self._counters = counters
-        self.clock_ahead: int | None = None
+        self.clock_ahead: float = nan
         deadlines.set(_KEY, 0.0, self._sweep)
 
     def check_clock(self, instant: Instant) -> None:
@@ -82,11 +83,11 @@ class Expiry:
         things last longer.
         """
         ahead = instant.wall - round(1000 * instant.monotonic)
-        gained = 0 if self.clock_ahead is None else ahead - self.clock_ahead
-        if self.clock_ahead is None or abs(gained) >= STEP:
+        gained = ahead - self.clock_ahead
+        if not abs(gained) < STEP:  # or before the first check
             self.clock_ahead = ahead
         if gained >= STEP:
-            self._store.clock_set_forward(gained, instant.wall)
+            self._store.clock_set_forward(int(gained), instant.wall)
 
     def _sweep(self, _: str, instant: Instant) -> None:
         self.check_clock(instant)

@@ -1,5 +1,6 @@
 import cython
 
+from gateway.broker.instant cimport Instant
 from gateway.broker.publishing.topic_admissions cimport TopicAdmission
 from gateway.broker.publishing.topic_memory cimport Topic, TopicMemory
 from gateway.broker.state cimport State
@@ -17,8 +18,8 @@ cdef long long _RECEIVER_BYTES
     count=Py_ssize_t, route=Route, selected=list, budget=Budget, unfinished=bint, topic=Topic,
     packets=PacketBatch)
 cpdef tuple forward(
-    State state, Publication publication, Py_ssize_t first, TopicAdmission admission, instant,
-    bint reserved)
+    State state, Publication publication, Py_ssize_t first, TopicAdmission admission,
+    Instant instant, bint reserved)
 
 @cython.locals(is_retained=bint, destination=Destination, session=Session, qos=int)
 cdef Py_ssize_t _capacity(

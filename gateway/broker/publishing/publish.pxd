@@ -1,6 +1,7 @@
 import cython
 
 from gateway.broker.client cimport Client
+from gateway.broker.instant cimport Instant
 from gateway.broker.publishing.forward cimport forward
 from gateway.broker.publishing.topic_admissions cimport TopicAdmission, TopicAdmissions
 from gateway.broker.state cimport State
@@ -24,7 +25,7 @@ cdef int _FAILURE
 @cython.locals(connection=Connection, publication=Publication, admissions=TopicAdmissions,
                admission=TopicAdmission, qos=int, count=Py_ssize_t, traffic=Traffic,
                first=Py_ssize_t, budget=Budget)
-cpdef handle_publish(State state, Client client, Session session, instant)
+cpdef handle_publish(State state, Client client, Session session, Instant instant)
 
 @cython.locals(admissions=TopicAdmissions, connection=Connection, lookups=Py_ssize_t, misses=Py_ssize_t, joining=bint,
                name=bytes)
@@ -40,12 +41,12 @@ cdef _extend(
                connection=Connection, aside=Output, following=Output, checks_rights=bint)
 cdef Py_ssize_t _publish(
     State state, Client client, Session session, Publication publication, Py_ssize_t first,
-    TopicAdmission admission, instant) except -1
+    TopicAdmission admission, Instant instant) except -1
 
 @cython.locals(barrier=Barrier, connection=Connection)
 cdef tuple _forward(
     State state, Client client, Session session, Publication publication, Py_ssize_t first,
-    TopicAdmission admission, instant)
+    TopicAdmission admission, Instant instant)
 
 cdef _refusal(State state, Publication publication, TopicAdmission admission, code)
 
@@ -55,10 +56,10 @@ cdef _answer(
     Py_ssize_t count, code, long long commit, Barrier barrier)
 
 @cython.locals(index=Py_ssize_t, end=Py_ssize_t, count=Py_ssize_t)
-cpdef handle_puback(State _state, Client client, Session session, instant)
+cpdef handle_puback(State _state, Client client, Session session, Instant instant)
 
 @cython.locals(begin=Py_ssize_t, index=Py_ssize_t, span=Span)
-cpdef handle_pubrec(State state, Client client, Session session, instant)
+cpdef handle_pubrec(State state, Client client, Session session, Instant instant)
 
 @cython.locals(inflight=Inflight, count=Py_ssize_t, index=Py_ssize_t)
-cpdef handle_pubcomp(State _state, Client client, Session session, instant)
+cpdef handle_pubcomp(State _state, Client client, Session session, Instant instant)
