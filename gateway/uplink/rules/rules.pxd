@@ -24,15 +24,15 @@ cdef class RuleSet:
     cdef str _epoch
     cdef dict _last
     cdef object _ledger
+    cdef list _numbered
     cdef Outbox _outbox
     cdef object _places
     cdef dict _streams
     cdef dict _uplinks
     cdef readonly list before_numbers
     cdef readonly object brought_up
-    cdef readonly list numbers
 
     cpdef receive(self, Message message, list topic_filters)
     cdef list _matching(self, list topic_filters)
     cdef _wait(self, Message message, rule)
-    cdef _number(self, Message message, Verdict verdict)
+    cdef tuple _number(self, Message message, Verdict verdict)

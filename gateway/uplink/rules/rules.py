@@ -9,7 +9,7 @@ from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.mqtt.topics import topic_matches
 from gateway.routing.budget import EVALUATION, Budget
-from gateway.storage.history.row import Numbered
+from gateway.storage.history.row import Numbered, RuleResult
 from gateway.storage.ledger.ledger import Ledger
 from gateway.storage.outbox.outbox import Outbox
 from gateway.storage.outbox.row import BACKLOG, OutboxRow, Outcome
@@ -150,10 +150,10 @@ class RuleSet:
     rule accepts uses up a number, too: the ledger explains every gap
     (docs/understand/fleet-interface.md).
 
-    `states` is what `RuleStates.restore` found of the rules with memory; `numbers` are those of the
-    last message. `budget` measures expressions. `commit_within` is for how many seconds an answer
-    may wait for the fleet's PUBACK before the row is written, 0 for none. `ledger`, if any, records
-    every outcome; `before_numbers` are called with each message before it gets its first number.
+    `states` is what `RuleStates.restore` found of the rules with memory. `budget` measures
+    expressions. `commit_within` is for how many seconds an answer may wait for the fleet's PUBACK
+    before the row is written, 0 for none. `ledger`, if any, records every outcome; `before_numbers`
+    are called with each message before it gets its first number.
     """
 
     __slots__ = (
@@ -164,18 +164,23 @@ class RuleSet:
         "_epoch",
         "_last",
         "_ledger",
+        "_numbered",
         "_outbox",
         "_places",
         "_streams",
         "_uplinks",
         "before_numbers",
         "brought_up",
-        "numbers",
     )
 
     client_id = UPLINK_CLIENT
     inline = True
     access = EVERYTHING
+
+    @property
+    def numbers(self) -> list[Numbered]:
+        """The numbers of the last message, for the history: without one, nobody makes them."""
+        return [Numbered(each, number, tuple(results)) for each, number, results in self._numbered]
 
     @property
     def refusal(self) -> str:
@@ -200,7 +205,7 @@ class RuleSet:
         self._ledger = ledger
         self.before_numbers: list[Callable[[Message], None]] = []
         self.brought_up = BroughtUp(outbox)
-        self.numbers: list[Numbered] = []
+        self._numbered: list[tuple[str, int, list[RuleResult]]] = []  # of the last message
         self._streams: dict[str, list[ActiveRule]] = {}
         self._by_filters: dict[tuple[str, ...], list[tuple[str, list[ActiveRule]]]] = {}
         self._last: dict[str, int] = {}
@@ -260,7 +265,7 @@ class RuleSet:
         no number. The message's own properties are not trusted for that.
         """
         if message.client_id == UPLINK_CLIENT:  # it came down: sending it up again would be a loop
-            self.numbers = []
+            self._numbered = []
             return _SUCCESS
         for check in self.before_numbers:
             check(message)
@@ -285,9 +290,9 @@ class RuleSet:
         if self.brought_up and message.retain:
             # it was retained before this one, and would replace it at the fleet
             self.brought_up.supersede(message.topic)
-        self.numbers = numbers = []
+        self._numbered = numbered = []
         for verdict in verdicts:
-            numbers.append(self._number(message, verdict))
+            numbered.append(self._number(message, verdict))
             if verdict.row is not None and verdict.rule is not None:
                 wait = self._wait(message, verdict.rule)
                 self._outbox.add(verdict.row, commit_within, wait, barrier)
@@ -366,7 +371,7 @@ class RuleSet:
             return 0.0
         return max(wait, message.commit_within)
 
-    def _number(self, message: Message, verdict: Verdict) -> Numbered:
+    def _number(self, message: Message, verdict: Verdict) -> tuple[str, int, list[RuleResult]]:
         stream = verdict.stream
         # filtered messages get a number, too: the ledger explains every gap
         number = self._last[stream] = self._last[stream] + 1
@@ -382,7 +387,7 @@ class RuleSet:
         without = self._uplinks[stream] & ~verdict.uplinks
         if without and self._ledger is not None:
             self._note_filtered(self._ledger, verdict, number, without)
-        return Numbered(stream, number, tuple(results))
+        return stream, number, results
 
     def _note_filtered(self, ledger: Ledger, verdict: Verdict, number: int, uplinks: int) -> None:
         while uplinks:
