@@ -61,7 +61,7 @@ SPARK = tuple(
         "operation/test_recovery.py",
         "operation/test_views.py",
         "outbox/test_rows.py",
-        "simulate/test_fleet.py",
+        "simulate/test_fleet.py::test_the_tables_say_what_is_true",
         "tables/test_task_files.py",
         "test_in_a_session.py",
         "test_cli.py::test_a_key_that_silver_has_twice_is_told",

@@ -54,14 +54,19 @@ HOURS = 8
 """How long the tables of a hundred million rows may take; those of few, as long as any."""
 
 KILLS = (
-    ("pipeline.batches.run_batch.write_silver", 1),
-    ("pipeline.tables.silver_numbers.add", 1),
-    ("pipeline.ledger.make._made", 1),
-    ("pipeline.tables.delta.replace", 1),
-    ("pipeline.tables.delta.replace", 5),
-    ("pipeline.gold.make._make_readings", 1),
+    (
+        ("pipeline.batches.run_batch.write_silver", 1),
+        ("pipeline.ledger.make._made", 1),
+        ("pipeline.tables.delta.replace", 5),
+    ),
+    (
+        ("pipeline.tables.silver_numbers.add", 1),
+        ("pipeline.tables.delta.replace", 1),
+        ("pipeline.gold.make._make_readings", 1),
+    ),
 )
-"""Where each run of few gateways is killed before it ends: in a batch, and in what follows it."""
+"""Where the first and the second run of few gateways are killed before they end: in a batch, and in
+what follows it."""
 
 KILLED_AFTER = ("silver", "readings_1d")
 """The tables after whose next commit each run of many gateways is killed."""
@@ -123,10 +128,11 @@ def once(request: pytest.FixtureRequest) -> Callable[[Path], Figures]:
     if GATEWAYS > FEW:
         return by_command
     run: Run = request.getfixturevalue("run")
+    kills = iter(KILLS)
 
     def in_session(data: Path) -> Figures:
         declared, assets = read_declared(data / READINGS), read_assets(data / ASSETS)
-        for place, call in KILLS:
+        for place, call in next(kills):
             with pytest.MonkeyPatch.context() as patch:
                 kill_at(patch, place, call, after=True)
                 with pytest.raises(Killed):
