@@ -146,7 +146,11 @@ def test_kills_at_commits_leave_nothing_behind(
 
 
 def test_a_driver_that_is_killed_is_replaced_at_once(
-    store: Place, s3: S3Server, local: tuple[Rows, Rows], tmp_path: Path
+    store: Place,
+    s3: S3Server,
+    session: "Callable[[], SparkSession]",
+    local: tuple[Rows, Rows],
+    tmp_path: Path,
 ) -> None:
     """Their landing files are in the store too: tasks have the environment of what starts Java."""
     land(tmp_path)
@@ -160,8 +164,7 @@ def test_a_driver_that_is_killed_is_replaced_at_once(
         until(lambda: bool(s3.objects(f"{store}/tables/silver")), "a file of silver")
         first.kill()
     assert log.read_text() == ""
-    done = subprocess.run(command, capture_output=True, check=False, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
+    run_once(make_settings(store / "landing", store / "tables"), session)
     assert rows_of(store / "tables") == local[0]
 
 
