@@ -22,6 +22,7 @@ TMUX = shutil.which("tmux")
 
 pytestmark = [
     pytest.mark.mosquitto,
+    pytest.mark.uncovered,
     pytest.mark.skipif(TMUX is None, reason="no tmux in PATH: apt-get install tmux"),
 ]
 

@@ -114,6 +114,7 @@ def answer(bench: Bench, *texts: str) -> None:
         bench.type(each)
 
 
+@pytest.mark.uncovered
 @pytest.mark.micropython
 def test_a_new_board_is_flashed_from_the_screen(
     bench: Bench, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch

@@ -191,6 +191,7 @@ def test_a_dead_letter_that_is_refused_gives_way_to_a_newer_message() -> None:
     assert got(consumer(harness, "d")) == "3"
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize("memory", [1, 1000])
 def test_only_the_newest_comes_after_a_crash_with_more_than_a_page_on_disk(memory: int) -> None:
     harness = durable(**TOPIC, memory_messages=memory)

@@ -15,7 +15,7 @@ from gateway.storage.outbox.row import Outcome
 from tests.support.disk.small_disk import SmallDisk
 from tests.support.disk.storage import open_store, outbox_row, until
 
-pytestmark = pytest.mark.mount
+pytestmark = [pytest.mark.mount, pytest.mark.uncovered]
 
 WINDOW = 1_000
 """Rows that the fleet acknowledges at once."""
