@@ -247,7 +247,7 @@ class TidegateApp(App[None]):
             )
             return
         self.theme = self.session.preferences.theme = wanted
-        self.session.preferences.keep()
+        self.session.preferences.save()
         self._set_palette()
         self.session.tell(f"theme {wanted}")
 

@@ -25,7 +25,7 @@ class Preferences:
         """the last event that was seen, by gateway"""
         self._read()
 
-    def keep(self) -> None:
+    def save(self) -> None:
         """Write the file; what cannot be written is not kept."""
         if self._file is None:
             return

@@ -314,7 +314,7 @@ class Session:
         if newest is not None:
             self._seen_at_start = int(newest)
             self.preferences.seen[self.gateway()] = int(newest)
-            self.preferences.keep()
+            self.preferences.save()
 
     @property
     def is_connected(self) -> bool:
@@ -684,7 +684,7 @@ class Session:
         newest = self.queries.get(EVENTS).number("last")
         if newest is not None:
             self.preferences.seen[self.gateway()] = int(newest)
-        self.preferences.keep()
+        self.preferences.save()
         self.ended = True
 
     def _next_theme(self) -> None:

@@ -39,12 +39,12 @@ def store_reports(settings: Settings, batch: Batch) -> Noted:
     clocks: list[Row] = []
     faults: list[Row] = []
     for name, mark in batch.files.items():
-        told = kind(name)
+        content = kind(name)
         reported = datetime.fromtimestamp(mark.mtime / 1e9, UTC)
-        for line in _lines(settings.landing, name) if told != "records" else ():
+        for line in _lines(settings.landing, name) if content != "records" else ():
             where: Row = {"gateway_id": line.gateway, "landing_file": name, "line": line.line}
             try:
-                if told == "ledger":
+                if content == "ledger":
                     entry = read_entry(line.content)
                     by = {"reporter": reporter_of(name) or entry.epoch, "reported": reported}
                     ledger += [where | by | row for row in _ledger_rows(entry)]
@@ -52,7 +52,7 @@ def store_reports(settings: Settings, batch: Batch) -> Noted:
                     clocks.append(where | _clock_row(line.content))
             except (EntryError, ClockError) as error:
                 raw = line.content[:RAW_BYTES_MAX]
-                reason = reasons.LEDGER_INVALID if told == "ledger" else reasons.CLOCK_INVALID
+                reason = reasons.LEDGER_INVALID if content == "ledger" else reasons.CLOCK_INVALID
                 faults.append(where | {"reason": reason, "detail": str(error), "raw": raw})
     number: Row = {"batch": batch.number}
     delta.append(settings.tables / "ledger", LEDGER, [row | number for row in ledger], batch.number)
@@ -72,8 +72,8 @@ def _lines(landing: Place, name: str) -> Iterator[Report]:
 def _ledger_rows(entry: Entry) -> Iterator[Row]:
     same: Row = {"epoch": entry.epoch, "start": entry.start, "stream": entry.stream}
     yield same
-    for told in entry.ranges:
-        yield same | told._asdict()
+    for each in entry.ranges:
+        yield same | each._asdict()
     if entry.previous is not None:
         epoch, numbers = entry.previous
         for stream, last in numbers.items():

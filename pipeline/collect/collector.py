@@ -88,7 +88,7 @@ class Collector:
         self._client = self._make_client()
 
     def run(self, stopped: Callable[[], bool]) -> None:
-        """Collect until told to stop, then write and acknowledge what was gathered.
+        """Collect until the stop, then write and acknowledge what was gathered.
 
         Raises PipelineError when the broker refuses this collector for good.
         """
@@ -251,7 +251,7 @@ class Collector:
 
 
 def collect(settings: CollectSettings, ledger_seconds: float, stopped: Event) -> int:
-    """Collect in two sessions, records and ledgers, until told to stop; returns the messages.
+    """Collect in two sessions, records and ledgers, until the stop; returns the messages.
 
     Raises PipelineError when the broker refuses one of them for good; then both have ended.
     """

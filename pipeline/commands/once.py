@@ -112,7 +112,7 @@ def _shown(time: datetime | None) -> str | None:
 
 
 def _sums(streams: list[dict[str, Any]]) -> Iterator[str]:
-    """Yield a line for each of the streams that a ledger told of, or that have gaps."""
+    """Yield a line for each of the streams that a ledger names, or that have gaps."""
     from pipeline.ledger.report import sum_line
 
     incomplete = [stream for stream in streams if stream["emitted"] != stream["delivered"]]

@@ -7,7 +7,7 @@ Columns = tuple[tuple[str, str], ...]
 """Pairs of a column's name and its type, in Spark's words."""
 
 KEY = ("gateway_id", "epoch", "stream", "seq")
-"""What names a message for ever; whoever sees it twice keeps the first."""
+"""What names a message for ever; of several with one name, the first stays."""
 
 DIGEST_BYTES = 8
 """Of the payload's SHA-256 in silver: two rows of a key conflict if theirs differ."""

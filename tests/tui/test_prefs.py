@@ -10,7 +10,7 @@ def test_what_is_kept_is_there_at_the_next_start(tmp_path: Path) -> None:
     first = Preferences(file)
     first.theme = "tide-light"
     first.seen = {f"g{number}": number for number in range(MOST_GATEWAYS + 2)}
-    first.keep()
+    first.save()
     second = Preferences(file)
     assert second.theme == "tide-light"
     assert "g0" not in second.seen
@@ -30,9 +30,9 @@ def test_a_file_that_cannot_be_used_is_left_alone(tmp_path: Path, text: str) -> 
 def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     made = Preferences(tmp_path / "file" / "tui.json")
-    made.keep()
-    made.keep()
-    Preferences(None).keep()
+    made.save()
+    made.save()
+    Preferences(None).save()
 
 
 def test_where_it_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
