@@ -372,7 +372,9 @@ def test_a_service_and_then_a_run(tmp_path: Path) -> None:
         assert sizes(tmp_path) == (1001, 1000, 2)
         [scratch] = left.parent.iterdir()
         put_records(tmp_path / "landing", [record(2000)], first=2000)
-        until(lambda: sizes(tmp_path)[0] == 1002, "a second batch")
+        runs = tmp_path / "tables" / "runs" / "_delta_log"
+        until(lambda: len(list(runs.glob("*.json"))) == 3, "a second run after the schema")
+        assert sizes(tmp_path)[0] == 1002
         hold_the_tables(tmp_path / "tables", log)
         running.terminate()
         running.wait(DEADLINE)
