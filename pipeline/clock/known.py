@@ -19,8 +19,8 @@ def corrections_for(root: Where, found: pa.Table) -> list[Correction]:
     records = read_records(root, set(streams))
     return [
         each
-        for epoch, named in sorted(streams.items())
-        for each in corrections(epoch, records.get(epoch, ()), named)
+        for epoch, known in sorted(records.items())
+        for each in corrections(epoch, known, streams[epoch])
     ]
 
 

@@ -140,7 +140,7 @@ def _row(stream: Stream, newest: int | None) -> dict[str, object]:
     return (
         dict(zip(_KEYS, stream.key, strict=True))
         | {"emitted": stream.emitted}
-        | {outcome: stream.outcomes[outcome] for outcome in OUTCOMES}
+        | {outcome: stream.outcomes.get(outcome, 0) for outcome in OUTCOMES}
         | {"last_time": _time(newest)}
     )
 
