@@ -118,7 +118,8 @@ def nothing_new(work: Path, batches: int, known: int, listed: int) -> None:
         ]
         numbers = pa.array(np.arange(first, first + len(names[here])) // size + 1)
         rows = pa.Table.from_arrays([*columns, numbers], schema=arrow_schema(FILES))
-        delta.append_table(settings.tables / "files", rows)
+        last = (first + len(names[here]) - 1) // size + 1
+        delta.append_table(settings.tables / "files", rows, last)
     save(settings, [Commit(n, size, dict.fromkeys(state.TABLES, 0)) for n in range(1, batches + 1)])
     state.tidy(settings.tables, many=1)
     for _ in range(4):
