@@ -172,7 +172,9 @@ class Turn:
             sockets, monotonic, wall_ns = self.sockets, self.monotonic, self.wall_ns
             now, nanoseconds = monotonic(), wall_ns()
             wall = nanoseconds // 1_000_000
-            self._instant = instant = Instant(now, wall)
+            # without `__init__`, a function of Python where nothing is compiled
+            self._instant = instant = Instant.__new__(Instant)
+            instant.monotonic, instant.wall = now, wall
             ahead = self.broker.expiry.clock_ahead
             if abs(wall - 1000.0 * now - ahead) >= _STEP:
                 # before anything gets a time after the step
