@@ -60,7 +60,9 @@ def in_block(title: str) -> str:
 
 
 def in_line(title: str, key: str) -> list[str]:
-    return re.findall(rf"`({key} = [^`]+)`", " ".join(recipes()[title].split()))
+    return re.findall(rf"`({key} = [^`]+)`", " ".join(recipes()[title].split())) or re.findall(
+        r'`("[^`]+")`', recipes()[title]
+    )
 
 
 def hour_long_jobs(folder: Path, title: str) -> None:
@@ -97,6 +99,18 @@ def at_most_once(folder: Path, title: str) -> None:
     assert payloads(worker) == []
 
 
+def fan_out(folder: Path, title: str) -> None:
+    bench = Bench(folder, in_block(title))
+    workers = [
+        bench.worker(f"{name}{n}", f"$queue/{name}")
+        for name in ("billing", "shipping")
+        for n in (1, 2)
+    ]
+    bench.publish("orders/1")
+    assert sorted(len(payloads(each)) for each in workers) == [0, 0, 1, 1]
+    assert all(len(payloads(each)) == 0 for each in workers)
+
+
 def order_by_key(folder: Path, title: str) -> None:
     (line,) = in_line(title, "choice")
     bench = Bench(folder, CHANNEL.format("orders", "orders/#", line))
@@ -113,10 +127,38 @@ def order_by_key(folder: Path, title: str) -> None:
         assert [number for _, number in mine] == [*range(key, 40, 4)]
 
 
+def alarms_first(folder: Path, title: str) -> None:
+    first, rule = (
+        in_line(title, "priority")[0],
+        re.findall(r'`("CASE[^`]+")`', " ".join(recipes()[title].split()))[0],
+    )
+    for line, high in (
+        (first, {"user_properties": (("priority", "high"),)}),
+        (f"priority = {rule}", {}),
+    ):
+        bench = Bench(folder, CHANNEL.format("all", "#", line))
+        bench.publish("log/1", b"low")
+        bench.publish("alarms/1", b"high", **high)
+        worker = bench.worker("w", "$queue/all", 1)
+        assert [payloads(worker), payloads(worker)] == [[b"high"], [b"low"]]
+
+
+def last_state(folder: Path, title: str) -> None:
+    (line,) = in_line(title, "last_value")
+    bench = Bench(folder, CHANNEL.format("twin", "state/#", line))
+    for number in range(6):
+        bench.publish("state/x", b'{"device": %d, "n": %d}' % (number % 2, number))
+    came = payloads(bench.worker("w", "$queue/twin"))
+    assert [b'"n": 4' in came[0], b'"n": 5' in came[1], len(came)] == [True, True, 2]
+
+
 RUN: dict[str, Callable[[Path, str], None]] = {
     "Jobs that take an hour": hour_long_jobs,
     "Work at most once": at_most_once,
+    "Fan-out with copies": fan_out,
     "Order by key": order_by_key,
+    "Alarms before everything else": alarms_first,
+    "A database of the last state": last_state,
 }
 
 

@@ -31,6 +31,8 @@ SECTIONS = {section.heading: section.text for section in read_sections(PAGE)}
         (["Silences", "Gold"], SILENCES),
         (["Names, places and local days"], ASSETS),
         (["Expectations", "Silver"], UNEXPECTED),
+        (["State"], (*columns.BATCHES, *columns.FILES, *columns.ISLANDS)),
+        (["State"], (*columns.QUARANTINED, *columns.FOLDERS)),
         (["Reports"], (*columns.GAPS, *columns.BOARDS, *RUNS, *columns.LEDGER, *columns.CLOCKS)),
     ],
 )
