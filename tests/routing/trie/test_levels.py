@@ -106,6 +106,20 @@ def test_columns_are_cut_back_to_the_last_number_in_use() -> None:
     assert len({*fresh, *numbers[1_000:1_010]}) == 1_510
 
 
+def test_texts_of_the_last_slot_are_found_while_numbers_move(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # hashes are others in each process: these let every probe go on at the table's begin
+    monkeypatch.setattr(topic_levels, "hash", lambda _: 0xFFFF_FFFF, raising=False)
+    levels = TopicLevels(at_once=0)
+    texts = [b"%d" % number for number in range(5 * STEP)]
+    for known, text in enumerate(texts):
+        assert levels.use(text) == known + 1
+        some = (0, known // 2, known)
+        assert [levels.find(texts[each]) for each in some] == [each + 1 for each in some]
+        assert levels.find(b"none") == 0
+
+
 @pytest.mark.parametrize("form", [b"%04d", b"a-device-with-a-long-name-%04d"])
 @pytest.mark.parametrize("short", [0, 16])  # what plain and compiled code compare byte by byte
 def test_texts_of_one_length_are_told_apart(
