@@ -36,7 +36,6 @@ AT_ONCE = 256
 """Packets, or packet batches, of one client that are handled before other clients are served:
 256 KiB can be 131,072 PINGREQs."""
 
-
 MAXIMUM_COST = 256
 """The same for messages that cost 10 to 20 µs each: 256 KiB can be 30,000 of them."""
 

@@ -314,8 +314,8 @@ class Turn:
                 (active if each.active else late)[each] = None
             in_time = not active or self._write(active, now, until)
             in_time = in_time and (not late or self._write(late, now, until))
-            if self.touched:
-                in_time = in_time and monotonic() < until
+            if in_time and self.touched:
+                in_time = monotonic() < until
         if not in_time and not self._goes_on:
             self._goes_on = True
             self.loop.call_soon(self._go_on)
