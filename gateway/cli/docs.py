@@ -19,6 +19,7 @@ MOST = 12
 
 _FENCE = re.compile(r"```|~~~")
 _HEADING = re.compile(r"(#+) (.+)")
+_BRACES = re.compile(r"`(?:[\w<>/]*\{\w+(?:,\w+)+\})+[\w<>/]*`")
 _LINK = re.compile(r"!?\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\([^()\s]*\)")
 
 
@@ -58,28 +59,47 @@ def command_docs(words: list[str]) -> int:
 def find(sections: list[Section], words: list[str]) -> list[Section]:
     """Return the sections that have all words, best first.
 
-    Those with a word in page or heading come first, then those that define it in a row or item.
-    The first level of a topic is no such word.
+    Those with a word in page or heading come first, then those that define it: in the first cell of
+    a row, or as an item's first name in code font. The first level of a topic is no such word.
     """
     patterns = [re.compile(rf"(?<!\w){re.escape(word)}(?!\w*/)", re.IGNORECASE) for word in words]
     rows = [
-        re.compile(rf"^[|-] `?{re.escape(word)}(?![\w/])", re.IGNORECASE | re.MULTILINE)
+        re.compile(
+            rf"^(?:\| `?|\| `[^|]*`|- `){re.escape(word)}(?![\w/])", re.IGNORECASE | re.MULTILINE
+        )
         for word in words
     ]
 
     def rank(section: Section) -> tuple[int, int, float]:
-        title = f"{section.page} {section.heading}"
-        if not all(pattern.search(f"{title} {section.text}") for pattern in patterns):
+        title, text = f"{section.page} {section.heading}", expand_names(section.text)
+        if not all(pattern.search(f"{title} {text}") for pattern in patterns):
             return 0, 0, 0.0
         in_title = sum(bool(pattern.search(title)) for pattern in patterns)
-        count = sum(len(pattern.findall(section.text)) for pattern in patterns)
-        density = count / (50 + len(section.text.split()))
-        defined = sum(bool(row.search(section.text)) for row in rows)
+        count = sum(len(pattern.findall(text)) for pattern in patterns)
+        density = count / (50 + len(text.split()))
+        defined = sum(bool(row.search(text)) for row in rows)
         return 1 + in_title + (section.page == words[0].lower()), defined, density
 
     ranked = [(rank(section), section) for section in sections]
     found = [pair for pair in ranked if pair[0][0]]
     return [section for _, section in sorted(found, key=lambda pair: pair[0], reverse=True)]
+
+
+def expand_names(text: str) -> str:
+    """Write names such as `bytes/{received,sent}` one by one: `bytes/received`, `bytes/sent`."""
+    return _BRACES.sub(
+        lambda match: ", ".join(f"`{name}`" for name in _names(match[0][1:-1])), text
+    )
+
+
+def _names(name: str) -> Iterator[str]:
+    before, brace, rest = name.partition("{")
+    if not brace:
+        yield name
+        return
+    choices, _, after = rest.partition("}")
+    for choice in choices.split(","):
+        yield from _names(before + choice + after)
 
 
 def _pages() -> list[Path]:

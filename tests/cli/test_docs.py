@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gateway.cli import docs
-from gateway.cli.docs import Section, command_docs, find, read_sections
+from gateway.cli.docs import Section, command_docs, expand_names, find, read_sections
 from gateway.errors import TidegateError
 from tests.support.table import table
 
@@ -47,6 +47,8 @@ def test_sections_of_a_page(tmp_path: Path) -> None:
         ("deadband", "where", "Functions that remember"),
         ("recall", "fleet-interface", "Recall"),  # not the figures recall/requests, …
         ("maximum_inflight", "configuration", "broker"),
+        ("uplink/puback_ms", "sys-topics", "Uplinks"),  # in uplink/{inflight,puback_ms,…}
+        ("aliases/out/bytes_held", "sys-topics", "Caches"),
     ],
 )
 def test_the_best_section_comes_first(words: str, page: str, heading: str) -> None:
@@ -60,6 +62,25 @@ def test_words_begin_words() -> None:
     section = Section("disk", "Full", "the sync of a file")
     assert find([section], ["sync", "DISK"]) == [section]
     assert find([section], ["ync"]) == []
+
+
+def test_an_item_defines_its_name_in_code_font_alone() -> None:
+    definition = Section("bounds", "Keys", "- `limit = 5`: bytes\n" + "of a file " * 50)
+    mention = Section("bounds", "Text", "- Limit the rate, or the limit is reached.\n")
+    assert find([mention, definition], ["limit"]) == [definition, mention]
+
+
+@table(
+    ("text", "expanded"),
+    [
+        ("`a/{b,c}`: d", "`a/b`, `a/c`: d"),
+        ("`a/{b,c}/d_{e,f}`", "`a/b/d_e`, `a/b/d_f`, `a/c/d_e`, `a/c/d_f`"),
+        ("`a{b}`, {c,d}, `{e,f}`", "`a{b}`, {c,d}, `e`, `f`"),
+        ('`a{b="c", d="e"}`', '`a{b="c", d="e"}`'),
+    ],
+)
+def test_names_in_braces(text: str, expanded: str) -> None:
+    assert expand_names(text) == expanded
 
 
 def test_output(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

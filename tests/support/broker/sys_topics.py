@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from gateway.bridges.kind import BridgeKind
+from gateway.cli.docs import expand_names
 from gateway.config.bridges import bridge_kinds, load_kind
 from gateway.telemetry.bridge_metrics import kind_figures
 
@@ -30,7 +31,7 @@ def documented() -> set[str]:
 def _names(text: str) -> Iterator[str]:
     for row in text.splitlines():
         if row.startswith("| `"):
-            yield from re.findall(r"`([^`]+)`", row.split("|")[1])
+            yield from re.findall(r"`([^`]+)`", expand_names(row.split("|")[1]))
 
 
 def declared() -> set[str]:
