@@ -142,7 +142,7 @@ class TidegateApp(App[None]):
         self._draw()
 
     def on_resize(self) -> None:
-        """Draw anew for another size."""
+        """Draw again for another size."""
         self._draw()
 
     def on_cursor_position(self) -> None:

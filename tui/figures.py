@@ -1,4 +1,4 @@
-"""What a gateway tells of itself below `$SYS/broker/` (docs/operate/sys-topics.md), as it came."""
+"""What a gateway publishes below `$SYS/broker/` (docs/operate/sys-topics.md), unchanged."""
 
 from collections.abc import Iterator
 

@@ -271,7 +271,7 @@ class GatewayClient:
         self.inbox = Inbox()
         self.events: SimpleQueue[LinkEvent] = SimpleQueue()
         self.received_at = 0.0
-        """when anything came last"""
+        """when anything was last received"""
         self._address = address
         # The same identifier each time, so that a new connection ends a half-dead old one.
         self.client_id = f"tidegate-tui-{secrets.token_hex(4)}"

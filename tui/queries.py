@@ -1,4 +1,4 @@
-"""Queries of the screens (docs/operate/query.md): when each is sent, and what came."""
+"""Queries of the screens (docs/operate/query.md): when each is sent, and its answer."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -53,7 +53,7 @@ EVENTS = query("events", 5.0, limit=100)
 
 @dataclass(slots=True)
 class Answer:
-    """What is known of a query: the last document, when it came, and why there is none."""
+    """What is known of a query: the last document, when it arrived, and why there is none."""
 
     document: Document = field(default_factory=dict)
     at: float | None = None
@@ -63,7 +63,7 @@ class Answer:
     last_sent: float = 0.0
 
     def age(self, now: float) -> float | None:
-        """Return the seconds since the answer came."""
+        """Return the seconds since the answer arrived."""
         return None if self.at is None else max(0.0, now - self.at)
 
     def text(self, key: str, limit: int = 256) -> str:

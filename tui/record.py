@@ -88,7 +88,7 @@ class Replay:
         return f"recording {self._name}"
 
     def clock(self) -> float:
-        """Return the time that the recording has reached; give what came until then."""
+        """Return the time that the recording has reached; replay what was received until then."""
         elapsed = time.monotonic() - self._started if self.elapsed is None else self.elapsed
         now = min(self._end, self._begin + elapsed)
         while self._at < len(self._lines) and float(str(self._lines[self._at][0])) <= now:

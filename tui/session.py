@@ -295,7 +295,7 @@ class Session:
         return silent_count(self.state, self.queries.get(SILENT))
 
     def unseen(self) -> int:
-        """Return how many events came since the person looked last."""
+        """Return how many events arrived since the user last saw them."""
         seen = self._seen_at_start
         if seen is None:
             return 0

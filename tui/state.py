@@ -96,7 +96,7 @@ class GatewayState:
         """when we began to hear"""
 
     def begin(self, now: float) -> None:
-        """Forget what a new connection tells anew."""
+        """Forget what a new connection reports again."""
         self.figures.clear()
         self.rates.forget()
         self.alarms.clear()
@@ -330,7 +330,7 @@ class Rates:
     def add_round(self, uptime: float, now: float, counts: Mapping[str, float]) -> None:
         """Take what the counters are as the uptime comes, which was not retained."""
         if self._rounds and uptime < self._rounds[-1].uptime:
-            self._rounds.clear()  # the gateway began anew
+            self._rounds.clear()  # the gateway restarted
         arriving = Round(uptime, now, counts)
         while len(self._rounds) > 1 and _between(self._rounds[1], arriving) >= WINDOW:
             self._rounds.popleft()
@@ -359,7 +359,7 @@ class Rates:
         return now - last if now - last > max(LEAST_PATIENCE, limit) else None
 
     def forget(self) -> None:
-        """Begin anew, as after a reconnection: what was counted before tells nothing now."""
+        """Forget all rounds, as after a reconnection: earlier counts are of another connection."""
         self._rounds.clear()
         self._rates = {}
 

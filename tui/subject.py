@@ -16,7 +16,7 @@ UPLINK = re.compile(r"^uplink(?: (?!to )([^\s:]+))?:")
 DOWN = re.compile(
     r"^(['\"])([^\\]+?)\1 (?:came from the fleet|was not received from|from the fleet)"
 )
-"""how texts of the gateway name a client, an uplink, and the topic of a message that came down"""
+"""how texts of the gateway name a client, an uplink, and the topic of a message from the fleet"""
 
 
 class Subject(NamedTuple):

@@ -1,4 +1,4 @@
-"""How the screen writes amounts, spans of time and text that came from elsewhere."""
+"""How the screen writes amounts, spans of time and text from elsewhere."""
 
 from collections.abc import Iterable
 from datetime import datetime

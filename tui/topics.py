@@ -114,9 +114,9 @@ class Topic:
     publisher: str = ""
     messages: int = 0
     known: float = 0.0
-    """when its last message came"""
+    """when its last message arrived"""
     recent: list[tuple[float, float]] = field(default_factory=list)
-    """when its last numbers came, and which"""
+    """its last numbers, and when they arrived"""
     reading: Reading = field(default_factory=lambda: Reading(""))
 
     def age(self, now: float) -> float | None:
@@ -272,7 +272,7 @@ class Branch:
         return sum(known) if known else None
 
     def updated(self) -> float | None:
-        """Return when the last message at or below it came."""
+        """Return when the last message at or below it arrived."""
         return max((each.updated for each in self.below if each.updated is not None), default=None)
 
 

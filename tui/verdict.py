@@ -143,7 +143,7 @@ def brief(error: str) -> str:
 
 
 def event_words(row: Document, limit: int) -> str:
-    """Return what an event says; of a start first how it came about, then which version began."""
+    """Return what an event says; of a start first its cause, then its version."""
     words = text(row.get("text"), limit)
     version, started, how = words.rpartition(" started")
     return f"started{how} · {version}" if started and row.get("kind") == "start" else words
@@ -212,7 +212,7 @@ def _goes_on(row: Document, events: Answer) -> bool:
 
 
 def _crash(events: Answer) -> list[Finding]:
-    """Return that the gateway began anew without having been stopped, for some time after it."""
+    """Return that the gateway restarted without having been stopped, for some time after it."""
     sent = events.number("time")
     starts = [row for row in events.rows() if row.get("kind") == "start"]
     crashes = [row for row in starts if row.get("severity") == "warning"]

@@ -70,7 +70,8 @@ def add_spark(parser: Any) -> None:
         type=_cache,
         default=user_cache(),
         metavar="DIR",
-        help="folder of the 182 MB by which Java starts faster, or none; default: %(default)s",
+        help="folder of archives by which Spark starts faster, about 130 MB, or none; "
+        "default: %(default)s",
     )
 
 

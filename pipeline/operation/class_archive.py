@@ -17,7 +17,7 @@ from pyspark.find_spark_home import _find_spark_home
 KEPT = 3
 """Archives in a folder, one for each Java, Spark and place of Spark; the oldest go."""
 LARGEST = 400 * 1024 * 1024
-"""The bytes that an archive may have; 182 million are usual."""
+"""The bytes that an archive may have; 124 million are usual."""
 TRIES = 3
 """Runs that try to write an archive; a Java that cannot is then left in peace."""
 SECONDS = 60

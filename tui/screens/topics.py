@@ -47,7 +47,7 @@ WIDE = 100
 ANSWERS = 11
 """answers over which the cost of a `$where` is measured, a second apart"""
 FORMS = ("json", "hex", "text", "difference", "history")
-"""how a payload is shown, and what came before it"""
+"""how a payload is shown; `history`: the last numbers"""
 NO_MEMORY = "remembered_topics"
 """what the gateway's refusal names when it remembers no topics"""
 
@@ -71,7 +71,7 @@ class TopicsScreen(View):
         self._next = 0
         self._sorted: tuple[object, list[str]] = (None, [])
         self._counted: deque[Count] = deque(maxlen=ANSWERS)
-        """when answers came, and what had been counted of the `$where`"""
+        """when answers arrived, and the counts of the `$where` in them"""
         self._first_counts: list[float] = []
         self._complete = False
         """whether all pages have come, so that what is not in view may wait"""
