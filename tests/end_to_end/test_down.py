@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.conformance.support import wire
+from tests.conformance.support.peer import Peers
 from tests.support.fleet.fleet_collector import FleetCollector
 from tests.support.processes.gateway_process import GatewayProcess
 from tests.support.processes.mosquitto import Mosquitto
@@ -70,3 +72,31 @@ def test_commands_come_once_across_a_kill_and_do_not_go_up(
     figure.close()
     local.close()
     up.close()
+
+
+@pytest.mark.parametrize(("version", "mqtt"), [(wire.MQTT_5, "5"), (wire.MQTT_3_1_1, "3.1.1")])
+def test_the_session_of_a_bridge_with_qos_2_continues(
+    tmp_path: Path, fleet: Mosquitto, version: int, mqtt: str
+) -> None:
+    """A Mosquitto bridge had the client identifier; its subscriptions send QoS 2."""
+    peers = Peers(fleet.port, lambda: "publisher")
+    peers.persistent(version, "tidegate-barn").subscribe(("settings/#", 2)).disconnect()
+    publisher = peers.connect()
+    publisher.publish("settings/a", b"waited", 2)
+    config = CONFIG.format(port=fleet.port)
+    config = config.replace("[[uplink.rule]]", f'plain = true\nmqtt = "{mqtt}"\n[[uplink.rule]]')
+    gateway = GatewayProcess(tmp_path, config)
+    gateway.start().stop()
+    publisher.publish("settings/a", b"again", 2)
+    gateway.start()
+    up = FleetCollector(fleet.port, "tidegate/barn/data/up", "fleet")
+    local = FleetCollector(gateway.port, "settings/#", "local")
+    publisher.publish("settings/a", b"live", 2)
+    until(lambda: bool(local.received), "it is there", gateway.log)
+    local.publish("up", b"1")
+    until(lambda: bool(up.received), "the link is up", gateway.log)
+    assert gateway.log().count("is lost") == 0
+    gateway.kill()
+    up.close()
+    local.close()
+    peers.close()

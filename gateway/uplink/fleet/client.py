@@ -26,7 +26,10 @@ from gateway.mqtt.packets import (
     PacketType,
     PingReq,
     PubAck,
+    PubComp,
     Publish,
+    PubRec,
+    PubRel,
     SubAck,
     Subscribe,
     SubscriptionRequest,
@@ -97,6 +100,11 @@ OnSkipped = Callable[[str, str], None]
 """Called with the topic of a message, and the limit that it exceeds."""
 
 
+def _receipt(qos: int, packet_id: int, code: ReasonCode = _SUCCESS) -> PubAck | PubRec:
+    """Return the answer to a PUBLISH of QoS 1 or 2 [MQTT-4.3.2-4, MQTT-4.3.3-8]."""
+    return PubAck(packet_id, code) if qos == 1 else PubRec(packet_id, code)
+
+
 def is_publish(first_byte: int) -> bool:
     """Return whether a packet with this first byte is a PUBLISH."""
     return first_byte >> 4 == PacketType.PUBLISH
@@ -127,6 +135,11 @@ class OversizedPublish:
         self._head += own[: HEAD_BYTES - len(self._head)]
         return data[len(own) :]
 
+    @property
+    def qos(self) -> int:
+        """Its QoS, once its first byte was received."""
+        return self._head[0] >> QOS_SHIFT & _QOS
+
     def head(self) -> tuple[str, int]:
         """Return its topic and its packet identifier, 0 at QoS 0.
 
@@ -135,7 +148,7 @@ class OversizedPublish:
         head, end = self._head, len(self._head)
         topic, position = read_binary(head, self._body, end, "topic name")
         packet_id = 0
-        if head[0] >> QOS_SHIFT & _QOS:
+        if self.qos:
             packet_id, _ = read_packet_identifier(head, position, end)
         return topic.decode(errors="replace"), packet_id
 
@@ -470,7 +483,7 @@ class FleetClient:
         topic, packet_id = oversized.head()
         self.on_skipped(topic, why)
         if packet_id:
-            self._send(PubAck(packet_id, ReasonCode.QUOTA_EXCEEDED))
+            self._send(_receipt(oversized.qos, packet_id, ReasonCode.QUOTA_EXCEEDED))
             self.flush()
 
     def _handle_whole(self, data: bytes) -> None:
@@ -507,6 +520,9 @@ class FleetClient:
         self._wake()
         if isinstance(packet, Publish):
             self._message(packet)
+        elif isinstance(packet, PubRel):
+            self._send(PubComp(packet.packet_id))  # also an unknown one's, of an earlier connection
+            self.flush()
         elif isinstance(packet, ConnAck):
             self._connected(packet)
         elif isinstance(packet, SubAck):
@@ -527,7 +543,7 @@ class FleetClient:
     def _message(self, publish: Publish) -> None:
         def acknowledge() -> None:
             if publish.qos and not self._closed:
-                self._send(PubAck(publish.packet_id))
+                self._send(_receipt(publish.qos, publish.packet_id))
                 self.flush()
 
         if self._on_message is None:

@@ -18,7 +18,10 @@ from gateway.mqtt.packets import (
     Packet,
     PingReq,
     PubAck,
+    PubComp,
     Publish,
+    PubRec,
+    PubRel,
     SubAck,
     Subscribe,
     SubscriptionRequest,
@@ -215,6 +218,28 @@ async def test_messages_of_the_server_are_taken_and_acknowledged(wired: Wired) -
     await wired.until(lambda: len(wired.server.packets) == 4)
     assert taken == [b"old", b"new", b"light"]
     assert wired.server.packets[2:] == [PubAck(7), PubAck(8)]
+
+
+async def test_a_message_of_qos_2_is_acknowledged_as_one(wired: Wired) -> None:
+    """The session may have subscriptions of QoS 2: of a bridge that this gateway replaced."""
+    taken: list[bytes] = []
+    wired.client.listen(_into(taken))
+    await wired.connected()
+    wired.server.say(
+        PubRel(6),  # received on an earlier connection
+        Publish("ask", b"twice", 2, packet_id=7),
+        Publish("large", bytes(MOST), 2, packet_id=8),
+        PubRel(7),
+    )
+    await wired.until(lambda: len(wired.server.packets) == 5)
+    assert taken == [b"twice"]
+    assert wired.server.packets[1:] == [
+        PubComp(6),
+        PubRec(7),
+        PubRec(8, ReasonCode.QUOTA_EXCEEDED),
+        PubComp(7),
+    ]
+    assert not wired.error
 
 
 @pytest.mark.parametrize("piece", [1_000, 1 << 20])

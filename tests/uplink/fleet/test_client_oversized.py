@@ -15,7 +15,7 @@ LONGEST = "a" * 65_535
 @given(
     topic=st.sampled_from(["a", "ü/b", LONGEST]),
     size=st.integers(128, 200_000),
-    qos=st.integers(0, 1),
+    qos=st.integers(0, 2),
     version=st.sampled_from([MQTT_3_1_1, MQTT_5]),
     cuts=st.lists(st.integers(1, 70_000), max_size=5),
 )
@@ -36,7 +36,7 @@ def test_topic_and_identifier_are_read_and_what_is_behind_is_left(
         data = oversized.pass_by(data)
     assert data == b"behind"
     assert (oversized.over, oversized.size) == (True, len(packet))
-    assert oversized.head() == (topic, 300 * qos)
+    assert (oversized.qos, oversized.head()) == (qos, (topic, 300 * qos))
     assert len(oversized._head) <= HEAD_BYTES
 
 
