@@ -3,7 +3,8 @@
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from heapq import nsmallest
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -55,52 +56,83 @@ class ListenerMaker(NamedTuple):
         )
 
 
+class FileChanges(NamedTuple):
+    """The result of reading the files of all listeners again."""
+
+    lines: list[str]
+    """The changes of users and rules."""
+
+    trouble: str
+    """The faults, empty without one."""
+
+    old_tls: set[int]
+    """Listeners, by index, whose TLS files are not used."""
+
+
 class Files(NamedTuple):
-    """The content of a listener's files."""
+    """The content of a listener's files, except its access rules."""
 
     passwords: "PasswordFile | None"
     tls: "ssl.SSLContext | None"
-    acl: "AclRules | None"
 
 
-async def reload_listeners(
-    run: Run, core: Core, listeners: Sequence[Listener]
-) -> tuple[list[str], str]:
+async def reload_listeners(run: Run, core: Core, listeners: Sequence[Listener]) -> FileChanges:
     """Read certificates, password files and ACL files again, in pieces: they may be long.
 
-    Access rules then apply to everybody, and a user whose password changed must log in again. A
-    listener whose files are unusable keeps its present ones, and the alarm `listener` has the
-    reason. Returns the changes in the files, a line for each, and the faults.
+    Access rules then apply to everybody, and a user whose password changed must log in again. An
+    unusable file changes nothing, and the alarm `listener` has the reason; the others are used, so
+    that a wrong certificate lets nobody in whose user or right was removed.
     """
-    trouble, lines = "", list[str]()
+    faults, lines, old_tls = list[str](), list[str](), set[int]()
     for index, listener in enumerate(listeners):
-        try:
-            file = run.configuration.file
-            files = await between_turns(_read(listener.settings, file, index))
-            _check_not_emptied(listener, core.policies[index], files)
-        except ConfigurationError as error:
-            trouble = str(error)
-            logger.error("%s continues with its old files: %s", listener.address, error)  # noqa: TRY400 - the fault is in the file, not ours
-            continue
-        listener.stack.tls = files.tls
-        policy = core.policies[index]
-        rules = await between_turns(changed_rules(policy.acl, files.acl))
-        if rules:
-            lines.append(f"access rules of {listener.settings.acl_file} have changed: {rules}")
-            logger.info("%s", lines[-1])
-        policy.replace(files.acl)
-        if files.passwords is not None:
-            lines += await _replace_users(listener, files.passwords)
+        before = list(faults)
+        with _noted(faults, listener):
+            listener.stack.tls = _tls(listener.settings, run.configuration.file, index)
+        if faults != before:
+            old_tls.add(index)
+        with _noted(faults, listener):
+            lines += await _replace_rules(listener, core.policies[index])
+        with _noted(faults, listener):
+            lines += await _replace_users(listener)
+    trouble = "; ".join(dict.fromkeys(faults))
     now = core.turn.now().monotonic
     await between_turns(access.apply(core.broker, core.policies, now))
     run.alarm("listener", trouble)
     if not trouble:
         logger.info("certificates, password files and access rules are read again")
-    return lines, trouble
+    return FileChanges(lines, trouble, old_tls)
 
 
-async def _replace_users(listener: Listener, passwords: "PasswordFile") -> list[str]:
-    """Use these users; return a line with the changed ones, if any."""
+@contextmanager
+def _noted(faults: list[str], listener: Listener) -> Iterator[None]:
+    """Note and log the fault of a file, which stays as it was read before."""
+    try:
+        yield
+    except ConfigurationError as error:
+        faults.append(str(error))
+        logger.error("%s continues with its old file: %s", listener.address, error)  # noqa: TRY400 - the fault is in the file, not ours
+
+
+async def _replace_rules(listener: Listener, policy: AccessPolicy) -> list[str]:
+    """Read the rules and use them; return a line with the changed ones, if any."""
+    acl, path = await between_turns(read_acl(listener.settings)), listener.settings.acl_file
+    if acl is not None and not acl and not acl.empty_on_purpose and policy.acl:
+        raise _emptied(path, "rule")
+    rules = await between_turns(changed_rules(policy.acl, acl))
+    policy.replace(acl)
+    lines = [f"access rules of {path} have changed: {rules}"] if rules else []
+    for line in lines:
+        logger.info("%s", line)
+    return lines
+
+
+async def _replace_users(listener: Listener) -> list[str]:
+    """Read the users and use them; return a line with the changed ones, if any."""
+    passwords = await between_turns(password_file(listener.settings))
+    if passwords is None:
+        return []
+    if not len(passwords) and not passwords.empty_on_purpose and len(listener.connections.users):
+        raise _emptied(listener.settings.password_file, "user")
     users = changed_users(listener.connections.users, passwords)
     lines = [f"users of {listener.address} have changed: {users}"] if users else []
     for line in lines:
@@ -109,40 +141,20 @@ async def _replace_users(listener: Listener, passwords: "PasswordFile") -> list[
     return lines
 
 
-def _check_not_emptied(listener: Listener, policy: AccessPolicy, files: Files) -> None:
-    """Raise ConfigurationError for a file that has lost all its content unintentionally."""
-    acl, passwords, before = files.acl, files.passwords, policy.acl
-    if acl is not None and not acl and not acl.empty_on_purpose and before:
-        raise _emptied(listener.settings.acl_file, "rule")
-    if passwords is None or len(passwords) or passwords.empty_on_purpose:
-        return
-    if len(listener.connections.users):
-        raise _emptied(listener.settings.password_file, "user")
-
-
 def _emptied(path: str | None, what: str) -> ConfigurationError:
     reason = f"a file without a {what} that does not say `# {EMPTY_ON_PURPOSE}` may be incomplete"
     return ConfigurationError(str(path), "", None, reason)
 
 
 def read_files(configuration: Configuration, index: int) -> Files:
-    """Return the content of this listener's files; raise ConfigurationError.
-
-    Access rules are not included.
-    """
+    """Return the content of this listener's files; raise ConfigurationError."""
     settings = configuration.listeners[index]
-    return Files(complete(password_file(settings)), _tls(settings, configuration.file, index), None)
+    return Files(complete(password_file(settings)), _tls(settings, configuration.file, index))
 
 
 def rights_of(listeners: Sequence[Listener]) -> dict[str, ListenerRights]:
     """Return the rights at these listeners, by their names."""
     return {each.settings.name: each.connections.rights for each in listeners}
-
-
-def _read(settings: ListenerSettings, file: str, index: int) -> Pieces[Files]:
-    passwords = yield from password_file(settings)
-    tls = _tls(settings, file, index)
-    return Files(passwords, tls, (yield from read_acl(settings)))
 
 
 async def between_turns(pieces: Pieces[_Result]) -> _Result:

@@ -132,17 +132,27 @@ class ListenerFiles:
         async with self._reading:
             self._find()
             self._files.note_read()
-            lines, trouble = await reload_listeners(self._run, self._core, self._listeners)
-            before, self._certificates = self._certificates, _certificates(self._run.configuration)
-            for file, (content, key) in self._certificates.items():
-                if file in before and before[file][0] != content:
-                    from gateway.telemetry.certificates import ends
+            changes = await reload_listeners(self._run, self._core, self._listeners)
+            lines = changes.lines + self._new_certificates(changes.old_tls)
+            return lines, changes.trouble
 
-                    end = ends(Path(file))
-                    date = "" if end is None else f", valid until {_day(end)}"
-                    lines.append(f"{key} has changed: {file}{date}")
-                    logger.info("%s", lines[-1])
-            return lines, trouble
+    def _new_certificates(self, old_tls: set[int]) -> list[str]:
+        """Return a line for each changed certificate, except of listeners that do not use it."""
+        before, lines = self._certificates, list[str]()
+        self._certificates = _certificates(self._run.configuration)
+        for file, now in self._certificates.items():
+            if file not in before or before[file].content == now.content:
+                continue
+            if now.listener in old_tls:
+                self._certificates[file] = before[file]
+                continue
+            from gateway.telemetry.certificates import ends
+
+            end = ends(Path(file))
+            date = "" if end is None else f", valid until {_day(end)}"
+            lines.append(f"listener[{now.listener}].{now.key} has changed: {file}{date}")
+            logger.info("%s", lines[-1])
+        return lines
 
     def _find(self) -> None:
         """Watch the files that the present configuration names."""
@@ -152,16 +162,24 @@ class ListenerFiles:
             self._files = WatchedFiles(paths, asyncio.get_running_loop().time())
 
 
-def _certificates(configuration: Configuration) -> dict[str, tuple[int, str]]:
-    """Return a hash of each certificate that listeners show or trust, and whose it is, by file."""
-    found: dict[str, tuple[int, str]] = {}
+class _Certificate(NamedTuple):
+    """The hash of a file of certificates, and the first listener and key that name it."""
+
+    content: int
+    listener: int
+    key: str
+
+
+def _certificates(configuration: Configuration) -> dict[str, _Certificate]:
+    """Return the certificates that listeners show or trust, by file."""
+    found: dict[str, _Certificate] = {}
     for index, each in enumerate(configuration.listeners):
         for key in ("tls_certificate", "client_ca"):
             name = getattr(each, key)
             if name is None or name in found:
                 continue
             with suppress(OSError), open_named(Path(name)) as file:
-                found[name] = hash(file.read(MAXIMUM_CERTIFICATE)), f"listener[{index}].{key}"
+                found[name] = _Certificate(hash(file.read(MAXIMUM_CERTIFICATE)), index, key)
     return found
 
 

@@ -22,6 +22,8 @@ from gateway.pieces import LINES, complete
 from gateway.server.passwords.file import PasswordFile
 from gateway.server.passwords.hashing import Password
 from gateway.settings.listener import ListenerSettings
+from tests.conformance.support import wire
+from tests.conformance.support.peer import Peer
 from tests.support.ports import free_port
 from tests.support.processes.certificates import Authority
 from tests.support.processes.gateway_process import GatewayProcess
@@ -113,13 +115,43 @@ async def test_a_hangup_reads_certificates_again(
     assert isinstance(alarm, Publish)
     assert "listener[3].tls_certificate" in json.loads(alarm.payload)["text"]
     assert trusted(tls, ca_file)
-    assert f"127.0.0.1:{tls} continues with its old files" in gateway.log()
+    assert f"127.0.0.1:{tls} continues with its old file" in gateway.log()
     authorities.renew()
     gateway.process.send_signal(signal.SIGHUP)
     ended = await watcher.take(Publish)
     assert not ended.payload
     await clients.close()
     assert gateway.stop() == 0
+
+
+def test_a_wrong_certificate_keeps_no_removed_right(
+    tmp_path: Path, authorities: Authorities
+) -> None:
+    """A fault of one file of a listener leaves its other files to be read."""
+    ca_file, acl = authorities.renew(), tmp_path / "acl"
+    acl.write_text("topic readwrite #\n")
+    config = """
+    [[listener]]
+    tls_certificate = "server.pem"
+    acl_file = "acl"
+    allow_anonymous = true
+    """
+    gateway = GatewayProcess(tmp_path, config).start()
+    context = ssl.create_default_context(cafile=ca_file)
+    with socket.create_connection(("127.0.0.1", gateway.port), 60) as connection:
+        peer = Peer(context.wrap_socket(connection, server_hostname="localhost"), wire.MQTT_5)
+        peer.connect("client").publish("a", b"", 1)
+        acl.write_text("topic readwrite b\n")
+        (tmp_path / "server.pem").write_text("garbage")
+        assert gateway.process is not None
+        gateway.process.send_signal(signal.SIGHUP)
+        until(lambda: "is refused" in gateway.log(), "it is reported", gateway.log)
+        peer.send(wire.publish(wire.MQTT_5, "a", b"", 1, 2))
+        assert peer.receive()[4] == 0x87
+        peer.close()
+    assert trusted(gateway.port, ca_file)
+    assert "tls_certificate has changed" not in gateway.log()
+    gateway.kill()
 
 
 @pytest.mark.uncovered

@@ -132,15 +132,17 @@ async def test_what_changes_holds_without_a_restart(
     place.write(users="sensor new", acl="nonsense\n")
     tell(place)
     log = place.gateway.log
-    while "continues with its old files" not in log():
-        await ask(anna)
-    assert "acl: line 1 = 'nonsense' is not allowed: user NAME, topic [" in log()
-    place.write(users="sensor new", acl=ACL)
-    tell(place)
     (*_, last) = await anna.until_closed()
     assert isinstance(last, Disconnect)
     assert last.reason_code == DENIED
+    assert "continues with its old file" in log()
+    assert "acl: line 1 = 'nonsense' is not allowed: user NAME, topic [" in log()
     await place.connect("new")
+    assert await publish(sensor, "s/1") == ReasonCode.NO_MATCHING_SUBSCRIBERS
+    place.write(acl=ACL)
+    tell(place)
+    while await publish(sensor, "t/1") != DENIED:
+        await sensor.waiting()
     await sensor.waiting()
 
 

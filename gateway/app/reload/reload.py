@@ -136,9 +136,7 @@ class Reload:
                 lines, trouble = await self._files.read_again()
                 report.files += lines
                 if trouble and not report.refused:
-                    report.refused.append(
-                        {"key": "", "error": f"files stay as they were: {trouble}"}
-                    )
+                    report.refused.append({"key": "", "error": f"not used: {trouble}"})
             finally:
                 self.after()
         self._log(report, by)

@@ -80,7 +80,8 @@ def _context(settings: ListenerSettings, certificate: str) -> ssl.SSLContext:
         context.load_cert_chain(certificate, settings.tls_key, _no_passphrase)
     except (ssl.SSLError, ValueError) as error:
         if getattr(error, "reason", None) == "KEY_VALUES_MISMATCH":
-            raise _FileError("tls_key", "the private key of tls_certificate") from error
+            allowed = "the private key that belongs to tls_certificate"
+            raise _FileError("tls_key", allowed) from error
         allowed = f"a private key in PEM, without a passphrase ({error})"
         raise _FileError("tls_key", allowed) from error
     if settings.client_ca is not None:

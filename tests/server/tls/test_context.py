@@ -73,7 +73,7 @@ def test_the_key_may_stand_in_the_certificate_s_file(
         ("client_ca", "text", "certificates in PEM"),
         ("tls_key", "text", "a private key in PEM, without a passphrase"),
         ("tls_key", "certificate", "a private key in PEM, without a passphrase"),
-        ("tls_key", "other key", "the private key of tls_certificate"),
+        ("tls_key", "other key", "the private key that belongs to tls_certificate"),
         ("tls_key", "locked key", "a private key in PEM, without a passphrase (it has one)"),
     ],
 )
