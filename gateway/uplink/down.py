@@ -53,6 +53,17 @@ class DownRule:
     may_write: Callable[[str], bool] = lambda topic: not topic.startswith("$")
 
 
+def subscription(topic_filter: str, qos: int) -> SubscriptionRequest:
+    """Return how the topic filter of a rule is subscribed to at the fleet's broker."""
+    return SubscriptionRequest(
+        topic_filter,
+        qos,
+        no_local=not topic_filter.startswith(SHARED_PREFIX),  # [MQTT-3.8.3-4]
+        retain_as_published=True,
+        retain_handling=NEW_SUBSCRIPTION,
+    )
+
+
 class Seen(Protocol):
     """Remembers accepted messages across restarts (`storage/state/uplink_state.py`)."""
 
@@ -119,16 +130,7 @@ class Down:
     @property
     def subscriptions(self) -> list[SubscriptionRequest]:
         """The subscriptions at the fleet's broker."""
-        return [
-            SubscriptionRequest(
-                topic,
-                rule.qos,
-                no_local=not topic.startswith(SHARED_PREFIX),  # [MQTT-3.8.3-4]
-                retain_as_published=True,
-                retain_handling=NEW_SUBSCRIPTION,
-            )
-            for topic, rule in self._rules
-        ]
+        return [subscription(topic, rule.qos) for topic, rule in self._rules]
 
     def wants(self, topic: str) -> bool:
         """Return whether a rule brings messages of the topic down."""

@@ -6,6 +6,8 @@ import threading
 from pathlib import Path
 
 import pytest
+from paho.mqtt.client import Client
+from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
 
 from gateway.cli.main import main
 from tests.support.fleet.fleet_collector import FleetCollector
@@ -85,7 +87,7 @@ def test_it_says_what_the_other_side_allows_and_what_does_not_pass(
 def test_what_does_not_come_down_is_said(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    server = socket.create_server(("127.0.0.1", 0))
+    server, options = socket.create_server(("127.0.0.1", 0)), set[int]()
 
     def serve() -> None:
         with server, server.accept()[0] as client:
@@ -93,6 +95,7 @@ def test_what_does_not_come_down_is_said(
             client.sendall(NO_WILDCARDS)
             while data := client.recv(4096):
                 if data[0] == 0x82:
+                    options.add(data[-1])
                     client.sendall(b"\x90\x04" + data[2:4] + b"\0\x87")
 
     threading.Thread(target=serve, daemon=True).start()
@@ -100,6 +103,32 @@ def test_what_does_not_come_down_is_said(
     assert "fails: nothing is received on 'commands/barn/#': Not authorized (0x87)" in said
     assert "fails: nothing is received on 'secret/#': Not authorized (0x87)" in said
     assert "down 'secret/#': the broker accepts no topic filters with wildcards" in said
+    # QoS 1, No Local and Retain As Published, as the gateway; no retained messages
+    assert options == {0x2D}
+
+
+@pytest.mark.mosquitto
+@pytest.mark.parametrize("keys", ["", 'mqtt = "3.1.1"\nplain = true\nreports = false'])
+def test_a_session_that_it_began_is_ended(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], keys: str
+) -> None:
+    """Otherwise the gateway's first subscription is none, and brings no retained messages."""
+    fleet = Mosquitto(tmp_path)
+    fleet.start()
+    said = _try(tmp_path, f"mqtt://127.0.0.1:{fleet.port}", capsys, keys)
+    assert said.startswith("0\n"), said
+    present: list[bool] = []
+    client = Client(
+        CallbackAPIVersion.VERSION2, "tidegate-barn", protocol=MQTTProtocolVersion.MQTTv5
+    )
+    client.on_connect = lambda _client, _data, flags, *_: present.append(flags.session_present)
+    client.connect("127.0.0.1", fleet.port, clean_start=False)
+    client.loop_start()
+    until(lambda: bool(present), "connected")
+    client.disconnect()
+    client.loop_stop()
+    assert present == [False]
+    fleet.kill()
 
 
 @pytest.mark.mosquitto

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from gateway.app.uplink.links import settings_at_fleet
@@ -12,6 +13,7 @@ from gateway.settings.uplink import UplinkSettings
 from gateway.settings.uplinks import PlacedRule, rules_of
 from gateway.uplink.context import RECALL_TOPIC
 from gateway.uplink.destination import Link
+from gateway.uplink.down import subscription
 from gateway.uplink.errors import LinkError, OldBrokerError, in_words
 from gateway.uplink.fleet.client import FleetClient
 from gateway.uplink.fleet.fleet import CONNACK_SECONDS, Dialect, dialects
@@ -38,8 +40,9 @@ class Trial:
 def try_uplinks(configuration: Configuration, *, running: bool) -> list[Trial]:
     """Connect to each fleet's broker as configured, and publish nothing.
 
-    Its session there stays as it is: nothing is acknowledged, and no will is sent. If the gateway
-    is `running`, another client identifier is used, since it would lose its connection.
+    Its session there stays as it is: nothing is acknowledged, no will is sent, and a session that
+    the trial began is ended. If the gateway is `running`, another client identifier is used, since
+    it would lose its connection.
     """
     trials = []
     placed = rules_of(configuration.uplinks)
@@ -79,6 +82,8 @@ async def _try(
             error = problem
         finally:
             await attempt.client.close()
+        if attempt.began_session:
+            await _end_session(settings, dialect)
         if error is None and attempt.connack is not None:
             trial.allows += _allowed(attempt.connack, settings, dialect)
             trial.fails += _failing(attempt, settings, rules, dialect)
@@ -86,6 +91,18 @@ async def _try(
     if error is not None:
         trial.fails.append(f"{settings.url}: {error}")
     return trial
+
+
+async def _end_session(settings: UplinkSettings, dialect: Dialect) -> None:
+    """End the session of the trial, which would keep retained messages from the gateway.
+
+    It gets them with its first subscription of a session.
+    """
+    without = replace(settings, session_expiry=0, down=(), recall=False)
+    attempt = _Attempt(without, dialect, clean_start=True)
+    with suppress(LinkError):
+        await attempt.run()
+    await attempt.client.close()
 
 
 def _other_client(settings: UplinkSettings) -> str:
@@ -114,6 +131,12 @@ class _Attempt:
         self.answers: list[SubAck] = []
 
     @property
+    def began_session(self) -> bool:
+        """Whether the broker has a session since this connection that outlives it."""
+        connack = self.connack
+        return not self.clean and connack is not None and not connack.session_present
+
+    @property
     def refused(self) -> Iterator[tuple[str, str]]:
         """The topic filters that the broker refuses to this client, and why."""
         for request, answer in zip(self._wanted, self.answers, strict=False):
@@ -124,7 +147,7 @@ class _Attempt:
     def _subscriptions(self) -> list[SubscriptionRequest]:
         settings = self._settings
         wanted = [
-            SubscriptionRequest(fill(each.topic, settings.gateway_id, ""), each.qos)
+            subscription(fill(each.topic, settings.gateway_id, ""), each.qos)
             for each in settings.down
         ]
         if settings.recall:
