@@ -73,8 +73,12 @@ def _channel(options: argparse.Namespace) -> int:
     from gateway.cli.control_request import ask_gateway
     from gateway.cli.local_broker import LocalBroker
 
+    if options.name is not None and "://" in options.name and not options.url:
+        options.url, options.name = options.name, None
     broker = LocalBroker.of(options)
     if options.action == "list":
+        if options.name is not None:
+            raise TidegateError(f"channel list takes no name: channel stats {options.name}")
         return _list(*read_channels(broker), as_json=options.json)
     if options.filter is not None and options.action != "create":
         return _change_filter(broker, options)

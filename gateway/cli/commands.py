@@ -20,6 +20,9 @@ from gateway.compiled import build
 from gateway.errors import TidegateError
 from gateway.version import describe
 
+SENSORS = "sensors/#"
+"""What `subscribe` prints without a topic filter."""
+
 if TYPE_CHECKING:
     from gateway.cli.parser import Commands
     from gateway.config.configuration import Configuration
@@ -28,15 +31,22 @@ if TYPE_CHECKING:
 def options_of(words: Sequence[str]) -> argparse.Namespace:
     """Return the options of the command line, `command` being the function to call.
 
-    Words of `uplink` may precede and follow options.
+    Words of `uplink` may precede and follow options. The URL of a gateway may stand without `--url`
+    in every command that has it.
     """
     parser = parser_of_all()
     options, others = parser.parse_known_args(words)
+    if len(others) == 1 and _is_url(others[0]) and getattr(options, "url", "") is None:
+        options.url = others.pop()
     if others and (not hasattr(options, "words") or any(each.startswith("-") for each in others)):
         parser.error(f"unrecognized arguments: {' '.join(others)}")
     if others:
         options.words += others
     return options
+
+
+def _is_url(word: str) -> bool:
+    return "://" in word and not word.startswith("-")
 
 
 def parser_of_all() -> argparse.ArgumentParser:
@@ -162,8 +172,8 @@ def _add_subscribe(commands: "Commands") -> None:
         "topic_filter",
         metavar="FILTER",
         nargs="?",
-        default="sensors/#",
-        help="topic filter (sensors/#)",
+        default=SENSORS,
+        help=f"topic filter ({SENSORS})",
     )
     _add_broker_options(subscribe)
     subscribe.add_argument(
@@ -346,6 +356,8 @@ def _subscribe(options: argparse.Namespace) -> int:
     from gateway.cli.local_broker import LocalBroker
     from gateway.cli.subscribe import subscribe
 
+    if _is_url(options.topic_filter) and not options.url:
+        options.url, options.topic_filter = options.topic_filter, SENSORS
     return subscribe(LocalBroker.of(options), options.topic_filter, options.where, options.every)
 
 

@@ -188,7 +188,7 @@ def status_lines(found: Figures) -> list[str]:
         used, budget = int(found.get("uplink/budget_used", 0)), int(found["uplink/budget"])
         shown.append(f"budget        {used / 1e6:.1f} of {budget / 1e6:.1f} MB used today")
     if "outbox/survives_seconds" in found:
-        shown.append(f"room          an outage of {_spelled(found, 'outbox/survives_seconds')}")
+        shown.append(f"survives      an outage of {_spelled(found, 'outbox/survives_seconds')}")
     return shown
 
 

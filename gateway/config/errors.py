@@ -12,13 +12,15 @@ class ConfigurationError(Exception):
     """
 
     def __init__(self, file: str, key: str, value: object, allowed: str) -> None:
-        shown = list(value) if isinstance(value, tuple) else value  # as TOML writes it
+        shown = repr(list(value) if isinstance(value, tuple) else value)  # as TOML writes it
+        if isinstance(value, bool):
+            shown = shown.lower()
         if not key:
             text = f"{file}: {allowed}"
         elif value is None or is_dataclass(value):  # a table, which has no form of one line
             text = f"{file}: {key}: {allowed}"
         else:
-            text = f"{file}: {key} = {shown!r} is not allowed: {allowed}"
+            text = f"{file}: {key} = {shown} is not allowed: {allowed}"
         super().__init__(text)
         self.file = file
         self.key = key

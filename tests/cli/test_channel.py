@@ -99,6 +99,11 @@ def test_a_channel_keeps_its_messages_over_kills_and_can_be_looked_after(
         assert done.returncode == 2
         assert "there is no channel 'other'; there are: jobs" in done.stderr
         assert "needs the name of a channel" in tidegate("channel", "pause", *url).stderr
+        assert (
+            "takes no name: channel stats jobs" in tidegate("channel", "list", "jobs", *url).stderr
+        )
+        assert "jobs" in tidegate("channel", "list", url[-1]).stdout
+        assert "jobs" in tidegate("channel", "stats", "jobs", url[-1]).stdout
         assert tidegate("channel", "delete", "jobs", *url).returncode == 0
         assert json.loads(tidegate("channel", "list", "--json", *url).stdout) == {}
     finally:

@@ -74,6 +74,14 @@ async def test_subscribe_with_a_filter(gateway: GatewayProcess) -> None:
     process.communicate(timeout=SECONDS)
 
 
+async def test_the_url_may_come_first(gateway: GatewayProcess) -> None:
+    process = listening(gateway, url(gateway))
+    message = ("sensors/n/temperature", b"21")
+    assert await say_until_heard(gateway, process, message) == "sensors/n/temperature 21\n"
+    process.terminate()
+    process.communicate(timeout=SECONDS)
+
+
 async def test_subscribe_ends_when_nobody_listens_to_it(gateway: GatewayProcess) -> None:
     process = listening(gateway, "pipe/#", url(gateway))
     assert await say_until_heard(gateway, process, ("pipe/a", b"1")) == "pipe/a 1\n"

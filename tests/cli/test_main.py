@@ -94,6 +94,10 @@ def test_a_bad_port(port: str, capsys: pytest.CaptureFixture[str]) -> None:
         (["check"], "FILE"),
         (["uplink"], "action"),
         (["uplink", "stop"], "'stop'"),
+        (["doctor", "mqtt://barn"], "mqtt://barn"),
+        (["status", "mqtt://barn", "mqtt://mill"], "mqtt://barn mqtt://mill"),
+        (["status", "--url", "mqtt://barn", "mqtt://mill"], "mqtt://mill"),
+        (["status", "--uri=mqtt://barn"], "--uri=mqtt://barn"),
     ],
 )
 def test_what_the_command_line_cannot_mean(

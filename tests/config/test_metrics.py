@@ -34,7 +34,7 @@ def test_beyond_loopback_it_is_said(read: Load) -> None:
     [
         ("host = '0.0.0.0'", "metrics.host = '0.0.0.0' is not allowed: everybody can read"),
         ("host = 'barn'", "metrics.host = 'barn' is not allowed: everybody can read"),
-        ("allow_anonymous = false", "metrics.allow_anonymous = False is not allowed: there are"),
+        ("allow_anonymous = false", "metrics.allow_anonymous = false is not allowed: there are"),
         ("host = ''", "metrics.host = '' is not allowed: a text that is not empty"),
         ("port = 0", "metrics.port = 0 is not allowed: a whole number from 1 to 65535"),
         (

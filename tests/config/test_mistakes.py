@@ -327,7 +327,8 @@ def test_a_mistake_names_file_key_value_and_what_is_allowed(
     error = raised.value
     assert (error.file, error.key, error.value) == (str(tmp_path / "gateway.toml"), key, value)
     assert allowed in error.allowed
-    found = key if value is None else f"{key} = {value!r} is not allowed"
+    shown = repr(value).lower() if isinstance(value, bool) else repr(value)
+    found = key if value is None else f"{key} = {shown} is not allowed"
     assert str(error) == f"{error.file}: {found}: {error.allowed}"
     assert "\n" not in str(error)
 

@@ -119,7 +119,7 @@ def _different_targets(configuration: Configuration) -> Iterator[ConfigurationEr
                 ways = zip(("target", "retain", "qos"), rule.way, other.way, strict=True)
                 name, value = next((name, own) for name, own, its in ways if own != its)
                 allowed = (
-                    f"that of the rule for {other.topic}, which has the same stream and topics"
+                    f"it must be that of the rule for {other.topic}, for the same topics and stream"
                 )
                 yield ConfigurationError(configuration.file, f"{key}.{name}", value, allowed)
 

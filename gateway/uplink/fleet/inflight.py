@@ -269,7 +269,9 @@ class Inflight:
             self._codes_logged.add(key)
             name = f"{row.epoch}.{row.stream}.{row.seq}"
             topic, size = row.message.topic[:SHOWN_TOPIC], len(row.message.payload)
-            logger.warning("message %s (%s, %s bytes) %s", name, topic, f"{size:,}", what)
+            uplink = self._context.settings.name
+            whose = f"uplink {uplink}: " if uplink else ""
+            logger.warning("%smessage %s (%s, %s bytes) %s", whose, name, topic, f"{size:,}", what)
 
     def settle(self) -> None:
         """Remove from the outbox the rows that the fleet has acknowledged.

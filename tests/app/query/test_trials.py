@@ -268,7 +268,7 @@ async def test_a_message_is_kept_cut(
         ),
         (
             {"rule": "1", "set": {"topic": "sensors/#", "target": "x"}},
-            "has the same stream and topics",
+            "for the same topics and stream",
         ),
         ({"rule": "2"}, "rule = '2' is not allowed: the number or name of a rule; there are 0@"),
         (
