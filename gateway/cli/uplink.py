@@ -224,7 +224,7 @@ def _down(found: Figures, part: str) -> list[str]:
     counts = [(words, int(found.get(f"{part}{name}", 0))) for name, words in DOWN_COUNTS.items()]
     if not any(count for _, count in counts):
         return []
-    return ["came down     " + ", ".join(f"{count:,} {words}" for words, count in counts)]
+    return ["from fleet    " + ", ".join(f"{count:,} {words}" for words, count in counts)]
 
 
 DOWN_COUNTS = {"down": "published", "down_dropped": "dropped", "down_too_large": "too large"}

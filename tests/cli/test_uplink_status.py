@@ -66,7 +66,7 @@ def test_what_a_person_reads() -> None:
         "destination   mqtts://fleet.example",
         "waiting       3,204 messages, 1.2 MB, the oldest for 2.0 h",
         "since start   9,000 sent, 8,990 acknowledged, 0 resent, 0 refused, 0 reconnects",
-        "came down     1,200 published, 0 dropped, 3 too large",
+        "from fleet    1,200 published, 0 dropped, 3 too large",
         "budget        2.5 of 10.0 MB used today",
         "survives      an outage of 3.0 days",
     ]
