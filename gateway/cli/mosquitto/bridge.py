@@ -61,6 +61,8 @@ class Bridge:
     tls: bool = False
     notifies: str | None = None
     """The topic at the other broker that says whether the link is up."""
+    own_state: Line | None = None
+    """The line `notifications true`, which without that topic means one below $SYS."""
 
     def apply(self, line: Line) -> bool:
         """Read a line; return whether it is one of a bridge. Raises NoPlaceError."""
@@ -109,8 +111,7 @@ class Bridge:
                 raise NoPlaceError(OWN_STATE)
             self.notifies = value
         elif option == "notifications":
-            if is_true(line):
-                raise NoPlaceError(OWN_STATE)
+            self.own_state = line if is_true(line) else None
         elif option == "round_robin":
             if is_true(line):
                 raise NoPlaceError("the first address that works is used")
@@ -144,6 +145,8 @@ class Bridge:
         table |= self.keys
         table["plain"] = True
         table["reports"] = False
+        if self.own_state is not None and self.notifies is None:
+            unconverted.append((self.own_state, OWN_STATE))
         if self.notifies is not None:
             table["notifications"] = {"topic": self.notifies}
         rules, downs = self._ways(unconverted, "" if only_one else str(place))

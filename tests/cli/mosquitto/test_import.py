@@ -148,6 +148,15 @@ def test_passwords_go_into_files_that_others_cannot_read(
     assert made["uplink"]["notifications"] == {"topic": topic}
 
 
+def test_notifications_on_a_topic_of_their_own_are_no_difference(tmp_path: Path) -> None:
+    file = tmp_path / "mosquitto.conf"
+    lines = "connection x\naddress a\nnotifications true\n"
+    file.write_text(f"{lines}notification_topic x/state\ntopic # out 1\n")
+    conversion = Conversion(file)
+    assert conversion.unconverted == []
+    assert tomllib.loads(text_of(conversion, ""))["uplink"]["notifications"] == {"topic": "x/state"}
+
+
 def test_without_o_it_is_printed_and_nothing_is_written(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], authority: Authority
 ) -> None:
@@ -227,6 +236,7 @@ def test_no_line_is_dropped_silently(tmp_path: Path, option: str) -> None:
         ("connection x\naddress a\nbridge_max_packet_size 10\n", "1,024 bytes at least"),
         ("connection x\naddress a\nrestart_timeout soon\n", "restart_timeout BASE [CAP]"),
         ("connection x\naddress a\nnotification_topic $SYS/x\n", "nothing is written below $"),
+        ("connection x\naddress a\nnotifications true\n", "nothing is written below $"),
         ("connection x\n", "a bridge without an address"),
         ("listener 1883\nmount_point a/+/\n", "without + and #"),
         ("listener 1883\nmount_point dev/%c/\n", "in Mosquitto 2.0 these very characters"),
