@@ -113,12 +113,14 @@ class OutboxReader:
 
     `indexed` says whether new rows are added to the index of streams: with one stream nothing uses
     it, and it would be one more page to write in each commit. A row that is held is one object,
-    however often it is read. `recent` rows are read from memory.
+    however often it is read. `recent` rows are read from memory. `unwritten` are the rows, by id,
+    that are being sent and are not on disk: no read returns them.
     """
 
     def __init__(self, database: Database, writer: Writer, uplinks: UplinkBits) -> None:
         self.indexed = False
         self.recent = RecentRows()
+        self.unwritten: dict[int, OutboxRow] = {}
         self._held: WeakValueDictionary[int, OutboxRow] = WeakValueDictionary()
         self._unindexed = _ALL_IDS
         self._uplinks = uplinks
@@ -152,14 +154,14 @@ class OutboxReader:
 
     def is_claimed(self, identifier: int) -> bool:
         """Return whether the row of this id is being sent to the fleet."""
-        row = self._held.get(identifier)
+        row = self.unwritten.get(identifier) or self._held.get(identifier)
         return row is not None and bool(row.claimed)
 
     def mark_deleted(self, row: OutboxRow) -> None:
-        """Mark a row as deleted, and the held object of it."""
+        """Mark a row as deleted, and the object of it that somebody holds."""
         row.deleted = True
         if not row.claimed:  # a claimed row is itself the held object
-            held = self._held.get(row.id)
+            held = self.unwritten.get(row.id) or self._held.get(row.id)
             if held is not None:
                 held.deleted = True
 
@@ -179,7 +181,7 @@ class OutboxReader:
     @property
     def rows(self) -> list[OutboxRow]:
         """The rows that somebody holds."""
-        return list(self._held.values())
+        return [*self.unwritten.values(), *self._held.values()]
 
     def change_uplinks(self, changed: Callable[[int], int], last_id: int) -> None:
         """Know rows by other bits; none up to this id is in memory any more."""

@@ -10,6 +10,7 @@ cdef class OutboxRow:
     cdef public Barrier barrier
     cdef public object claimed
     cdef public bint deleted
+    cdef public double due
     cdef public object ending
     cdef public object epoch
     cdef public object id

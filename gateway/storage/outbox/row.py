@@ -91,7 +91,8 @@ class OutboxRow:
     (`UplinkBits`): `uplinks` wait for it, it is `claimed` by those that are sending it, and
     `ending` are those for which it ends now. `stepped` are the ms by which the clock was set
     forward since. `awaits_commit` means that it is not sent before it is on disk; `barrier` lets
-    its publisher's answer be sent without the disk, once the fleet has it.
+    its publisher's answer be sent without the disk, once the fleet has it. An unwritten row is
+    written when it is `due`, in monotonic seconds.
     """
 
     __slots__ = (
@@ -100,6 +101,7 @@ class OutboxRow:
         "barrier",
         "claimed",
         "deleted",
+        "due",
         "ending",
         "epoch",
         "id",
@@ -126,6 +128,7 @@ class OutboxRow:
         self.deleted = self.awaits_commit = False
         self.uplinks = 1
         self.claimed = self.ending = self.stepped = 0
+        self.due = 0.0
         self.barrier: Barrier | None = None
 
     def __eq__(self, other: object) -> bool:

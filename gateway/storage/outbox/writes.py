@@ -3,7 +3,7 @@
 import asyncio
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from time import monotonic
 from typing import Protocol
 
 from gateway.counters import Counters
@@ -53,7 +53,6 @@ class LiveSender(Protocol):
         ...
 
 
-@dataclass(slots=True)
 class Live:
     """A connected uplink, by its bit.
 
@@ -61,9 +60,12 @@ class Live:
     without one: then rows are written at once until one is acknowledged in time.
     """
 
-    uplink: int
-    sender: LiveSender
-    delay: float = 0.0
+    __slots__ = ("delay", "sender", "uplink")
+
+    def __init__(self, uplink: int, sender: LiveSender) -> None:
+        self.uplink = uplink
+        self.sender = sender
+        self.delay = 0.0
 
 
 class GroupCommit:
@@ -133,70 +135,61 @@ class DeferredRows:
     are no more than the uplink has in flight and in memory (`Lanes`).
     """
 
-    __slots__ = ("_by_wait", "_on_late", "_timer", "_write", "_writer")
+    __slots__ = ("_armed_for", "_on_late", "_timer", "_write", "_writer", "rows")
 
     def __init__(
-        self, writer: Writer, write: Callable[[OutboxRow], object], on_late: Callable[[int], None]
+        self,
+        writer: Writer,
+        rows: dict[int, OutboxRow],
+        write: Callable[[OutboxRow], object],
+        on_late: Callable[[int], None],
     ) -> None:
+        self.rows = rows  # by id, rising
         self._writer = writer
         self._write = write
         self._on_late = on_late
-        self._by_wait: dict[float, dict[int, tuple[float, OutboxRow]]] = {}
         self._timer: asyncio.TimerHandle | None = None
+        self._armed_for = math.inf  # when the timer ends
         writer.before_batch.append(self._write_all)
-
-    def __contains__(self, identifier: int) -> bool:
-        return any(identifier in rows for rows in self._by_wait.values())
 
     def add(self, row: OutboxRow, wait: float) -> None:
         """Hold a row for `wait` seconds at most."""
-        loop = asyncio.get_running_loop()
-        due = loop.time() + wait
-        self._by_wait.setdefault(wait, {})[row.id] = (due, row)
-        if self._timer is None or self._timer.when() > due:
-            self._arm(loop, due)
-
-    def discard(self, identifier: int) -> bool:
-        """Forget a deleted row; return whether it had not been written."""
-        found = None
-        for rows in self._by_wait.values():
-            found = rows.pop(identifier, None) or found
-        return found is not None
+        row.due = due = monotonic() + wait
+        self.rows[row.id] = row
+        # a timer ends for rows that are acknowledged by then, rather than to be set for each
+        if due < self._armed_for:
+            self._arm(due)
 
     def write(self) -> None:
         """Have the held rows written: nobody will acknowledge them soon."""
-        if any(self._by_wait.values()):
+        if self.rows:
             self._writer.schedule_commit(0.0)
             self._writer.hand_over()
 
     def _write_all(self) -> None:
         """Add all rows to the batch that is about to close, by rising id."""
-        if not self._by_wait:
-            return
-        held = [row for rows in self._by_wait.values() for _, row in rows.values()]
-        self._by_wait.clear()
-        for row in sorted(held, key=lambda row: row.id):
-            self._write(row)
+        if self.rows:
+            for row in self.rows.values():
+                self._write(row)
+            self.rows.clear()
 
-    def _arm(self, loop: asyncio.AbstractEventLoop, due: float) -> None:
+    def _arm(self, due: float) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = loop.call_at(due, self._timer_ended)
+        self._armed_for = due
+        self._timer = asyncio.get_running_loop().call_at(due, self._timer_ended)
 
     def _timer_ended(self) -> None:
         """Have the rows written if one is due, or wait until the next is."""
-        self._timer = None
-        loop = asyncio.get_running_loop()
-        # of the same wait the first is due first
-        firsts = [next(iter(rows.values())) for rows in self._by_wait.values() if rows]
-        due = min((due for due, _ in firsts), default=math.inf)
-        if due <= (now := loop.time()):
-            for due, row in firsts:
-                if due <= now:
+        self._timer, self._armed_for = None, math.inf
+        due = min([row.due for row in self.rows.values()], default=math.inf)
+        if due <= (now := monotonic()):
+            for row in self.rows.values():
+                if row.due <= now:
                     self._on_late(row.uplinks)
             self.write()
         elif due < math.inf:
-            self._arm(loop, due)
+            self._arm(due)
 
 
 class OutboxWrites:
@@ -241,7 +234,9 @@ class OutboxWrites:
         self._reader = reader
         self._counters = counters
         self._pending = pending
-        self._deferred = DeferredRows(writer, self._write, self._note_late)
+        self._deferred = DeferredRows(
+            writer, reader.unwritten, self._write_held, self._note_late
+        )
         self._group_commit = GroupCommit(writer)
         counters.add("tidegate/outbox/unwritten", 0)
 
@@ -284,8 +279,8 @@ class OutboxWrites:
             self._write(row, self._group_commit.seconds_to_commit() if grouped else commit_within)
             is_batched = barrier is None and commit_within is not None
             row.awaits_commit = is_batched and row.message.qos > 0
-        if takers:
-            self._reader.hold(row)  # a read of it returns this object, which its sender changes
+            if takers:
+                self._reader.hold(row)  # a read of it returns this object, which its sender changes
         for live in takers:
             live.sender.send(row)
 
@@ -302,7 +297,7 @@ class OutboxWrites:
         written: dict[tuple[int, int], set[int]] = {}
         for row in rows:
             self._reader.recent.change(row.id, row.uplinks)
-            if row.id not in self._deferred:
+            if row.id not in self._deferred.rows:
                 written.setdefault((row.uplinks, row.ending), set()).add(row.id)
             elif outcome is not Outcome.DELIVERED:
                 self._writer.schedule_commit(0.0)
@@ -324,7 +319,7 @@ class OutboxWrites:
         for row in rows:
             if row.barrier is not None and delivered:
                 row.barrier.settle()
-            if not self._deferred.discard(row.id):
+            if self._deferred.rows.pop(row.id, None) is None:
                 self._reader.recent.remove(row.id)
                 written.append(row.id)
         if unwritten := len(rows) - len(written):
@@ -361,6 +356,11 @@ class OutboxWrites:
         reader.recent.add(row.id, row.size, values, row.uplinks)
         if row.id > self._last_ids.get(batch, 0):
             self._last_ids[batch] = row.id
+
+    def _write_held(self, row: OutboxRow) -> None:
+        """Write a row that is being sent: a read of it returns this object."""
+        self._write(row)
+        self._reader.hold(row)
 
     def _deliver(self, uplink: int, rows: int) -> None:
         """Note that the present batch ends this many rows of an uplink."""
