@@ -1,17 +1,26 @@
 """Counters and gauges of one gateway, by their names under $SYS."""
 
+from collections.abc import Callable
+
 
 class Counters:
     """Values by their topic below `$SYS/broker/`, such as `tidegate/outbox/rows`.
 
-    A counter only rises (`add`); a gauge is the last value (`set`).
+    A counter only rises (`add`); a gauge is the last value (`set`). `before_reading` set gauges that
+    change with each message; `refresh` calls them.
     docs/operate/sys-topics.md lists every name with its meaning and unit.
     """
 
-    __slots__ = ("values",)
+    __slots__ = ("before_reading", "values")
 
     def __init__(self) -> None:
         self.values: dict[str, int | float | str] = {}
+        self.before_reading: list[Callable[[], None]] = []
+
+    def refresh(self) -> None:
+        """Update the gauges that are not set at each change."""
+        for show in self.before_reading:
+            show()
 
     def add(self, name: str, count: int = 1) -> None:
         """Raise the counter `name` by `count`."""

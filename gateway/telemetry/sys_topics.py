@@ -297,6 +297,7 @@ class SysTopics:
 
     def update(self) -> None:
         """Update every figure."""
+        self._counters.refresh()
         for refresh in self.refresh:
             refresh()
 

@@ -13,6 +13,7 @@ import pytest
 
 from crashtest.numbers import name_in
 from gateway.config.load import load
+from gateway.counters import Counters
 from gateway.mqtt.packets import Publish
 from gateway.mqtt.reason_codes import ReasonCode
 from tests.crash.conftest import LONG, MakeGateway
@@ -109,6 +110,11 @@ def _connected(fleet: FleetBroker, connections: int) -> bool:
     return fleet.connections > connections
 
 
+def _is_empty(counters: Counters) -> bool:
+    counters.refresh()
+    return not counters.count("tidegate/outbox/rows")
+
+
 class LiveCuts:
     """Cuts the power of one recording at moments; `unwritten` counts what was on no disk."""
 
@@ -148,9 +154,8 @@ class LiveCuts:
             gateway = Gateway(load(file), image / "data", stack)
             await gateway.start()
             assert gateway.database.salvage is None
-            counters = gateway.counters
             await until(partial(_connected, fleet, 0), PATIENCE)
-            await until(lambda: not counters.count("tidegate/outbox/rows"), PATIENCE)
+            await until(partial(_is_empty, gateway.counters), PATIENCE)
         return fleet.publishes
 
     def _compare(

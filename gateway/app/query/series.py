@@ -97,7 +97,7 @@ class Series:
     """Samples every figure once a second."""
 
     def __init__(self, run: Run, core: Core) -> None:
-        self._clock = run.clock
+        self._clock, self._counters = run.clock, run.counters
         rates, gauges = dict(_rates(run, core)), dict(_gauges(run, core))
         self.names = (*rates, *gauges)
         self._rates, self._gauges = [*rates.values()], [*gauges.values()]
@@ -114,6 +114,7 @@ class Series:
         elapsed, second = now - self._sampled, math.floor(now)
         if second <= self._second or elapsed <= 0:
             return
+        self._counters.refresh()
         counts = [source() for source in self._rates]
         rises = zip(counts, self._before, strict=True)
         values = [(count - before) / elapsed for count, before in rises]

@@ -26,6 +26,7 @@ cdef class OutboxBounds:
     cdef object _is_claimed
     cdef bint _rejects
     cdef public object bytes
+    cdef public bint has_removed
     cdef public object last_id
     cdef public object log_excess
     cdef readonly object maximum_bytes

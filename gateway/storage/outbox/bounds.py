@@ -253,12 +253,14 @@ class OutboxBounds:
     `is_claimed` returns for a row's id whether the fleet may already have it: such a row is not
     evicted. `log_excess` are the bytes by which the write-ahead log exceeds its share. They count
     if the new message would be dropped, since evicting others would only make the log longer.
+    `has_removed` means that the present batch removes rows.
     """
 
     __slots__ = (
         "_is_claimed",
         "_rejects",
         "bytes",
+        "has_removed",
         "last_id",
         "log_excess",
         "maximum_bytes",
@@ -273,6 +275,7 @@ class OutboxBounds:
         self.bytes = 0
         self.last_id = 0
         self.log_excess = 0
+        self.has_removed = False
         self._is_claimed = is_claimed
         self.streams: dict[str, OutboxStream] = {}
         self.change(settings)
@@ -416,6 +419,7 @@ class OutboxBounds:
 
     def removed(self, rows: Sequence[OutboxRow]) -> None:
         """Stop counting deleted rows."""
+        self.has_removed = True
         self.rows -= len(rows)
         for row in rows:
             stream = self.streams.get(row.stream) or self.of(row.stream)
@@ -482,11 +486,9 @@ class OutboxTotals:
 
     A small outbox is counted at the start and has none. A larger one writes them in each batch that
     removes rows, and every SCAN_ROWS new rows: rows added since have higher ids, and are counted.
-    `changed` means that the present batch removes rows.
     """
 
     def __init__(self, database: Database, writer: Writer, bounds: OutboxBounds) -> None:
-        self.changed = False
         self._database = database
         self._writer = writer
         self._bounds = bounds
@@ -519,13 +521,13 @@ class OutboxTotals:
             if self._on_disk:
                 self._writer.add(_CLEAR, ())
             self._on_disk = False
-        elif self.changed or not self._on_disk or bounds.last_id - self._up_to >= SCAN_ROWS:
+        elif bounds.has_removed or not self._on_disk or bounds.last_id - self._up_to >= SCAN_ROWS:
             self._up_to = bounds.last_id
             self._on_disk = True
             for stream in bounds:
                 row = (stream.settings.name, stream.rows, stream.bytes, self._up_to)
                 self._writer.add(_SET, row)
-        self.changed = False
+        bounds.has_removed = False
 
     async def _rows(self, statement: str, values: tuple[object, ...]) -> list[Any]:
         return await self._database.reader.query(statement, values, sqlite3.Cursor.fetchall)

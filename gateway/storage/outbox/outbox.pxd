@@ -2,13 +2,15 @@ import cython
 
 from gateway.counters cimport Counters
 from gateway.storage.outbox.bounds cimport OutboxBounds, OutboxStream
-from gateway.storage.outbox.row cimport OutboxRow
+from gateway.mqtt.output cimport Barrier
+from gateway.storage.outbox.row cimport OutboxRow, row_size
 from gateway.storage.outbox.writes cimport OutboxWrites
 
 @cython.final
 cdef class Outbox:
     cdef Counters _counters
     cdef object _database
+    cdef object _due
     cdef object _expiry
     cdef object _reader
     cdef object _totals
@@ -22,11 +24,11 @@ cdef class Outbox:
     cdef public object recalled
     cdef readonly OutboxWrites writes
 
-    @cython.locals(row=OutboxRow)
+    @cython.locals(row=OutboxRow, size=Py_ssize_t)
     cpdef admits(self, rows)
     @cython.locals(stream=OutboxStream, bounds=OutboxBounds)
-    cpdef add(self, OutboxRow row, commit_within=*, wait=*, barrier=*)
-    @cython.locals(row=OutboxRow)
+    cpdef add(self, OutboxRow row, commit_within=*, double wait=*, Barrier barrier=*)
+    @cython.locals(row=OutboxRow, bounds=OutboxBounds, several=bint, deleted=list, reported=list)
     cpdef remove(self, rows, outcome, reason=*, commit_within=*, uplink=*)
     cpdef bint claim(self, OutboxRow row, now, uplink=*) except -1
     cpdef end_turn(self)

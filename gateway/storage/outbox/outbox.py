@@ -56,6 +56,7 @@ class Outbox:
     __slots__ = (
         "_counters",
         "_database",
+        "_due",
         "_expiry",
         "_reader",
         "_totals",
@@ -79,13 +80,14 @@ class Outbox:
         pending: PendingBatch | None = None,
         uplinks: Sequence[str] = (),
     ) -> None:
-        self.uplinks = UplinkBits(uplinks)
+        self.uplinks = UplinkBits(uplinks, lambda: self.bounds.rows)
         self.lanes: set[str] = set()
         self.recalled = 0
         self.on_change: list[Callable[[], None]] = []
         self.on_outcome: list[Callable[[Sequence[OutboxRow], Outcome, str], None]] = []
         self._database = database
         self._writer = writer
+        self._due = writer.due
         self._counters = counters
         self._reader = OutboxReader(database, writer, self.uplinks)
         self.bounds = OutboxBounds(settings or OutboxSettings(), self._reader.is_claimed)
@@ -95,6 +97,7 @@ class Outbox:
         self.oldest = OldestRows(self._reader, self.bounds, self._enforce_bounds)
         for cause in CAUSES:
             counters.add(f"tidegate/outbox/evicted/{cause}", 0)
+        counters.before_reading.append(self._show)
         writer.on_committed.append(self._committed)
 
     @property
@@ -117,7 +120,6 @@ class Outbox:
                 name = stream.settings.name
                 stream.restore_latest(await self._reader.newest(name, MAX_LATEST_TOPICS))
         await self.oldest.load()
-        self._show(bounds.streams)
 
     def admits(self, rows: Sequence[OutboxRow]) -> bool:
         """Return whether `add` accepts all of `rows`, which are of different streams.
@@ -125,9 +127,11 @@ class Outbox:
         Not if a bound refuses them, and not while the disk is full or fails: then the message is
         counted in `tidegate/outbox/rejected` or `tidegate/storage/rejected`.
         """
+        size = 0
         for row in rows:
             row.size = row_size(row)
-        if not self._writer.accepts(sum([row.size for row in rows])):
+            size += row.size
+        if not self._writer.accepts(size):
             self._counters.add("tidegate/storage/rejected")
             return False
         if self.bounds.refuses(rows):
@@ -180,11 +184,8 @@ class Outbox:
             self.recalled += 1
         if self.uplinks.several:
             self.uplinks.count(row.uplinks, 1)
-        else:
-            self.uplinks.rows[0] += 1
         if not bounds.added(stream, row):
             self._counters.add("tidegate/outbox/latest_overflow")
-        self._show((row.stream,))
         self.writes.add(row, commit_within, wait, barrier)
         return self._writer.batch
 
@@ -204,17 +205,14 @@ class Outbox:
         deleted: list[OutboxRow] = []
         changed: list[OutboxRow] = []
         reported: list[OutboxRow] = []
-        names: set[str] = set()
+        several = self.uplinks.several
         for row in rows:
             ending = row.uplinks & uplink
             if row.deleted or not ending:
                 continue
             row.ending = ending
-            names.add(row.stream)
-            if self.uplinks.several:
+            if several:
                 self.uplinks.ended(row.uplinks, ending)
-            else:
-                self.uplinks.rows[0] -= 1
             if row.lane != RECALL:
                 reported.append(row)
             if ending != row.uplinks:
@@ -227,15 +225,12 @@ class Outbox:
         if deleted:
             self.writes.delete(deleted, outcome, commit_within)
             self.bounds.removed(deleted)
-            self._totals.changed = True
             if not self.bounds.rows:
                 self.oldest.time = None
         if changed:
             self._change(changed, outcome, commit_within)
         if reported:
             self._report(reported, outcome, reason)
-        if names:
-            self._show(names)
         return self._writer.batch
 
     def supersede(self, row: OutboxRow) -> None:
@@ -274,7 +269,8 @@ class Outbox:
 
     def end_turn(self) -> None:
         """Have the writer commit what was added here, outside a turn of the server."""
-        self._writer.hand_over()
+        if self._due.wanted:
+            self._writer.hand_over()
 
     async def fetch(
         self,
@@ -314,7 +310,6 @@ class Outbox:
         for statement, values in statements:
             self._writer.add(statement, values)
         self._writer.hand_over()
-        self._show(())
 
     async def close(self) -> None:
         """End the reads of the database, which may close from now on."""
@@ -363,13 +358,12 @@ class Outbox:
         for callback in self.on_outcome:
             callback(rows, outcome, reason)
 
-    def _show(self, names: Iterable[str]) -> None:
-        """Publish the totals of the outbox and of these streams, twice a message."""
+    def _show(self) -> None:
+        """Publish the totals of the outbox, its streams and uplinks."""
         bounds, values = self.bounds, self._counters.values
         values["tidegate/outbox/rows"] = bounds.rows
         values["tidegate/outbox/bytes"] = bounds.bytes
-        for name in names:
-            stream = bounds.streams[name]
+        for stream in bounds:
             values[stream.rows_name] = stream.rows
             values[stream.bytes_name] = stream.bytes
         if self.uplinks.several:

@@ -26,22 +26,28 @@ Places = Sequence[int | None]
 class UplinkBits:
     """Maps uplinks' `names`, in the order of their bits; an only uplink has no name on disk.
 
-    A row whose uplinks were all removed waits for the first. `rows` counts the rows of each uplink,
-    and `waiting` by the bits of all that wait for a row.
+    A row whose uplinks were all removed waits for the first. `waiting` counts the rows by the bits of
+    all that wait for them, if there are `several`; `total` returns how many rows wait in all.
     """
 
-    def __init__(self, names: Sequence[str] = ()) -> None:
+    def __init__(self, names: Sequence[str] = (), total: Callable[[], int] = int) -> None:
         self.waiting: Counter[int] = Counter()
+        self._total = total
         self._name(names)
 
     def _name(self, names: Sequence[str]) -> None:
         self.names = tuple(names) if len(names) > 1 else ("",)
         self.several = len(self.names) > 1
         self.every = (1 << len(self.names)) - 1
-        self.rows = [0] * len(self.names)
+        self._rows = [0] * len(self.names)
         self._indexes: dict[int, tuple[int, ...]] = {}
         self._texts: dict[int, str | None] = {}
         self._bits: dict[str | None, int] = {None: 1}
+
+    @property
+    def rows(self) -> list[int]:
+        """How many rows wait for each uplink."""
+        return self._rows if self.several else [self._total()]
 
     async def load(self, database: Database, rows: int) -> None:
         """Count the rows of each, given their total; raise sqlite3.Error."""
@@ -56,7 +62,7 @@ class UplinkBits:
         """Change the counts of these uplinks."""
         self.waiting[bits] += rows
         for index in self._indexes.get(bits) or self.indexes(bits):
-            self.rows[index] += rows
+            self._rows[index] += rows
 
     def ended(self, bits: int, ending: int) -> None:
         """Note that a row which waited for uplinks ended for some of them."""
@@ -98,7 +104,7 @@ class UplinkBits:
 
     def _waiting(self) -> Counter[int]:
         """Return the counts by bits; a single uplink has only `rows`."""
-        return +self.waiting if self.several else Counter({1: self.rows[0]})
+        return +self.waiting if self.several else Counter({1: self._total()})
 
     def _renamed(
         self, names: Sequence[str], places: Places

@@ -133,11 +133,12 @@ async def test_bounds_of_what_waits_change(changing: Changing) -> None:
     streams = '[[uplink.stream]]\nname = "alarms"\nmode = "latest"\npriority = 9\n'
     bounds = '[outbox]\nmaximum_messages = 12\nwhen_full = "drop-oldest"\n'
     await changing.changed(fleet + rules + streams + bounds)
-    waiting = changing.gateway.counters.values
-    await until(lambda: waiting.get("tidegate/outbox/rows") == 12)
+    counters = changing.gateway.counters
+    counters.refresh()
+    assert counters.count("tidegate/outbox/rows") == 12
     for _ in range(5):
         await code_of(client, "alarms/1")
-    assert waiting["tidegate/outbox/evicted/latest"] == 4
+    assert counters.count("tidegate/outbox/evicted/latest") == 4
     await changing.changed(fleet + rules + '[outbox]\nwhen_full = "reject"\nmaximum_messages = 1\n')
     assert await code_of(client, "sensors/1") == 0x97
     await changing.changed(fleet + rules)

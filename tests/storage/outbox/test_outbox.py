@@ -127,6 +127,7 @@ async def test_a_message_that_would_cross_the_bound_is_refused(tmp_path: Path) -
     admitted.append(store.outbox.admits(rows[3:]))
     assert admitted == [True, True, True, False, True]  # a quarter is left to the log
     assert store.counters.count("tidegate/outbox/rejected") == 1
+    store.counters.refresh()
     assert store.counters.count("tidegate/outbox/rows") == 2
     assert store.counters.count("tidegate/outbox/bytes") == 2 * size
     await store.close()

@@ -330,6 +330,7 @@ class BoundedOutbox(RuleBasedStateMachine):
         assert self.ended == self.model.ended
         assert outbox.rows == len(self.model.rows)
         assert outbox.bounds.bytes == sum(row.size for row in self.model.rows)
+        self.store.counters.refresh()
         for stream in PRIORITIES:
             rows = [row for row in self.model.rows if row.stream == stream]
             prefix = f"tidegate/outbox/stream/{stream}"
