@@ -6,8 +6,8 @@ from collections.abc import Callable
 class Counters:
     """Values by their topic below `$SYS/broker/`, such as `tidegate/outbox/rows`.
 
-    A counter only rises (`add`); a gauge is the last value (`set`). `before_reading` set gauges that
-    change with each message; `refresh` calls them.
+    A counter only rises (`add`); a gauge is the last value (`set`). `before_reading` set the gauges
+    that change with each message; `refresh` calls them.
     docs/operate/sys-topics.md lists every name with its meaning and unit.
     """
 

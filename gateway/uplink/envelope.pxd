@@ -1,8 +1,12 @@
 import cython
 
+from gateway.mqtt.message cimport Message
 from gateway.storage.outbox.row cimport OutboxRow
 
-@cython.locals(seq=bytes, time=bytes, fields=bytes)
+cdef tuple _SINGLE_BYTES
+
+@cython.locals(message=Message, seq=bytes, time=bytes, fields=bytes)
 cpdef bytes write_user_properties(OutboxRow row, bint identity, bint resent)
 
+@cython.locals(message=Message)
 cpdef bint has_more(OutboxRow row) except -1

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from gateway.mqtt.codec.fields import write_byte, write_string
+from gateway.mqtt.codec.fields import SINGLE_BYTES, write_byte, write_string
 from gateway.storage.outbox.row import OutboxRow
 
 HOPS = "hops"
@@ -11,8 +11,9 @@ gateway ids separated by commas, none of them empty. It is trusted only in messa
 link. In a client's message it belongs to the client and means nothing here."""
 
 _USER_PROPERTY = write_byte(0x26)
-_SEQ = _USER_PROPERTY + write_string("seq")
-_TIME = _USER_PROPERTY + write_string("time")
+# with the first byte of their values' lengths: none has 256 bytes
+_SEQ = _USER_PROPERTY + write_string("seq") + b"\0"
+_TIME = _USER_PROPERTY + write_string("time") + b"\0"
 _RESENT = _USER_PROPERTY + write_string("resent") + write_string("1")
 _NOT_RESENT = _USER_PROPERTY + write_string("resent") + write_string("0")
 
@@ -20,6 +21,8 @@ _SOMETIMES = frozenset(("resent", "was", "clientid", "username", HOPS))
 """Our properties that a message may lack."""
 
 _NONE: frozenset[str] = frozenset()
+
+_SINGLE_BYTES = SINGLE_BYTES  # compiled, a C name
 
 Pairs = tuple[tuple[str, str], ...]
 
@@ -31,24 +34,24 @@ def write_user_properties(row: OutboxRow, identity: bool, resent: bool) -> bytes
     (docs/understand/fleet-interface.md). One without a value is written only if the publisher
     has one of that name: the first of each name counts, and must be ours.
     """
-    named = _sometimes(row.message.user_properties) if row.message.user_properties else _NONE
+    message = row.message
+    named = _sometimes(message.user_properties) if message.user_properties else _NONE
     seq = f"{row.epoch}.{row.stream}.{row.seq}".encode()
     time = str(row.time).encode()
-    lengths = len(seq).to_bytes(2, "big"), len(time).to_bytes(2, "big")
-    fields = b"".join((_SEQ, lengths[0], seq, _TIME, lengths[1], time))
+    fields = b"".join((_SEQ, _SINGLE_BYTES[len(seq)], seq, _TIME, _SINGLE_BYTES[len(time)], time))
     if resent:
         fields += _RESENT
     elif "resent" in named:
         fields += _NOT_RESENT
-    if row.message.qos != 1 or row.message.retain or "was" in named:
-        fields += _pair("was", f"{row.message.qos}{row.message.retain:d}")
-    if (identity and row.message.client_id is not None) or "clientid" in named:
-        fields += _pair("clientid", (identity and row.message.client_id) or "")
-    if (identity and row.message.username is not None) or "username" in named:
-        fields += _pair("username", (identity and row.message.username) or "")
+    if message.qos != 1 or message.retain or "was" in named:
+        fields += _pair("was", f"{message.qos}{message.retain:d}")
+    if (identity and message.client_id is not None) or "clientid" in named:
+        fields += _pair("clientid", (identity and message.client_id) or "")
+    if (identity and message.username is not None) or "username" in named:
+        fields += _pair("username", (identity and message.username) or "")
     if HOPS in named:  # it came down no link, or it would not be sent up
         fields += _pair(HOPS, "")
-    for name, value in row.message.user_properties:
+    for name, value in message.user_properties:
         fields += _pair(name, value)
     return fields
 
@@ -64,12 +67,13 @@ def _pair(name: str, value: str) -> bytes:
 
 def has_more(row: OutboxRow) -> bool:
     """Return whether the row has one of the rare properties."""
+    message = row.message
     return not (
-        row.message.payload_format is None
+        message.payload_format is None
         and row.message_expiry is None
-        and row.message.content_type is None
-        and row.message.response_topic is None
-        and row.message.correlation_data is None
+        and message.content_type is None
+        and message.response_topic is None
+        and message.correlation_data is None
     )
 
 

@@ -89,16 +89,17 @@ class PendingRanges:
 
     def add_number(
         self, uplink: str, epoch: str, stream: str, number: int, outcome: Outcome, reason: str
-    ) -> None:
-        """Do the same for one number; mostly no range is made for it."""
+    ) -> bool:
+        """Do the same for one number; return False if a range was made for it."""
         newest = self._newest.get((uplink, epoch, stream, outcome))
         if newest is not None and newest.last == number - 1:
             reasons = newest.reasons
             if reason in reasons and (len(reasons) == 1 or outcome is _FILTERED):
                 newest.last = number  # as `fits` and `extend` do
                 reasons[reason] += 1
-                return
+                return True
         self.add(LedgerRange(epoch, stream, number, number, outcome, {reason: 1}, uplink=uplink))
+        return False
 
     def remove_all(self) -> list[LedgerRange]:
         """Remove and return all ranges, in order."""
@@ -228,8 +229,11 @@ class Ledger:
         if len(rows) == 1 and not self._uplinks.several:  # the usual acknowledgement
             row = rows[0]
             if row.ending & self._reporting:
-                self._pending.add_number("", row.epoch, row.stream, row.seq, outcome, reason)
-                self._count(outcome, 1)
+                add = self._pending.add_number
+                if add("", row.epoch, row.stream, row.seq, outcome, reason):
+                    self._counters.add(_COUNTER[outcome])  # the timer is set, the bound kept
+                else:
+                    self._count(outcome, 1)
             return
         numbers: dict[tuple[str, str, int], list[int]] = {}
         for row in rows:

@@ -26,8 +26,8 @@ Places = Sequence[int | None]
 class UplinkBits:
     """Maps uplinks' `names`, in the order of their bits; an only uplink has no name on disk.
 
-    A row whose uplinks were all removed waits for the first. `waiting` counts the rows by the bits of
-    all that wait for them, if there are `several`; `total` returns how many rows wait in all.
+    A row whose uplinks were all removed waits for the first. `waiting` counts the rows by the bits
+    of all that wait for them, if there are `several`; `total` returns how many rows wait in all.
     """
 
     def __init__(self, names: Sequence[str] = (), total: Callable[[], int] = int) -> None:

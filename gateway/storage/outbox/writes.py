@@ -234,9 +234,7 @@ class OutboxWrites:
         self._reader = reader
         self._counters = counters
         self._pending = pending
-        self._deferred = DeferredRows(
-            writer, reader.unwritten, self._write_held, self._note_late
-        )
+        self._deferred = DeferredRows(writer, reader.unwritten, self._write_held, self._note_late)
         self._group_commit = GroupCommit(writer)
         counters.add("tidegate/outbox/unwritten", 0)
 

@@ -8,27 +8,24 @@ from gateway.mqtt.codec.fields import (
     write_variable_byte_integer,
 )
 from gateway.mqtt.codec.property_codec import write_fields
-from gateway.mqtt.codec.publish import DUP, QOS_SHIFT, publish_first_byte
+from gateway.mqtt.codec.publish import DUP, QOS_SHIFT, RETAIN, publish_first_byte
 from gateway.mqtt.packets import MQTT_5, PacketType
 from gateway.mqtt.properties import Properties
 from gateway.settings.uplink import UplinkSettings
 from gateway.storage.outbox.row import OutboxRow
 from gateway.uplink.envelope import has_more, remaining_expiry, write_user_properties
-from gateway.uplink.rules.targets import Targets, TopicBounds
+from gateway.uplink.rules.targets import Targets
 
 PACKET_IDENTIFIER = 2
 """Bytes of a packet identifier (section 2.2.1)."""
 
-TWO_BYTES_FROM = 0x80
-"""The smallest variable byte integer of two bytes (section 1.5.5)."""
-
-_FIRST_BYTE = publish_first_byte(qos=1, retain=False, dup=False)
 _NO_TOPIC = write_string("")
 _TOPIC_ALIAS = write_byte(0x23)
 
-
-class UnsendableTopicError(ValueError):
-    """The topic of a row is invalid at the fleet; the text says why."""
+# Compiled, these are C names.
+_SINGLE_BYTES = SINGLE_BYTES
+_DUP, _RETAIN, _QOS_SHIFT = DUP, RETAIN, QOS_SHIFT
+_PACKET_IDENTIFIER = PACKET_IDENTIFIER
 
 
 class FleetMessage:
@@ -44,8 +41,9 @@ class FleetMessage:
 
     def packet(self, packet_identifier: int, *, dup: bool = False) -> bytes:
         """Return the QoS 1 packet; with `dup` it was sent before [MQTT-3.3.1-1]."""
-        head = SINGLE_BYTES[self.head[0] | DUP] + self.head[1:] if dup else self.head
-        return head + packet_identifier.to_bytes(PACKET_IDENTIFIER, "big") + self.tail
+        head = _SINGLE_BYTES[self.head[0] | _DUP] + self.head[1:] if dup else self.head
+        high, low = packet_identifier >> 8, packet_identifier & 0xFF
+        return head + _SINGLE_BYTES[high] + _SINGLE_BYTES[low] + self.tail
 
 
 def fleet_message(
@@ -65,7 +63,7 @@ class FleetMessages:
     rule says so and the server `retains`.
     """
 
-    __slots__ = ("_aliases", "_bounds", "_identity", "_mqtt_5", "_prefix", "_retains", "_targets")
+    __slots__ = ("_aliases", "_identity", "_mqtt_5", "_retains", "_targets")
 
     def __init__(
         self,
@@ -75,16 +73,11 @@ class FleetMessages:
         mqtt_5: bool = True,
         retains: bool = True,
     ) -> None:
-        prefix = settings.topic("data/")
-        self._prefix = prefix.encode()
-        self._bounds = TopicBounds(settings.maximum_topic_bytes, settings.maximum_topic_levels)
         self._identity = settings.identity
         self._aliases = aliases
         self._mqtt_5 = mqtt_5
         self._retains = retains
-        self._targets: Targets | None = None
-        if settings.targets:
-            self._targets = Targets(settings.targets, settings.gateway_id, prefix)
+        self._targets = Targets(settings)
 
     def of(
         self,
@@ -100,40 +93,30 @@ class FleetMessages:
         Without `aliased` it has no topic alias, as for a resent packet, and one that is
         `superseded` is not retained. Raises UnsendableTopicError if the row's topic is invalid.
         """
-        first_byte = _FIRST_BYTE
-        if self._targets is None:
-            topic = self._prefix + row.message.topic.encode()
-        else:
-            topic, retain, qos = self._targets.of(row)
-            retain = retain and row.message.retain and self._retains and not superseded
-            first_byte = publish_first_byte(qos, retain=retain, dup=False)
-        if problem := self._bounds.problem(topic):
-            raise UnsendableTopicError(problem)
-        topic = len(topic).to_bytes(2, "big") + topic
+        topic, first_byte, retains = self._targets[row.stream, row.message.topic]
+        if retains and row.message.retain and self._retains and not superseded:
+            first_byte |= _RETAIN
         if not self._mqtt_5:
             return _message(first_byte, topic, row.message.payload)
-        fields = write_user_properties(row, identity=self._identity, resent=resent)
+        fields = write_user_properties(row, self._identity, resent)
         if aliased and self._aliases is not None:
-            chosen, known = self._aliases.choose(topic)
-            if chosen:
-                fields = _TOPIC_ALIAS + chosen.to_bytes(2, "big") + fields
+            alias, known = self._aliases.choose(topic)
+            if alias:
+                high, low = alias >> 8, alias & 0xFF
+                fields = _TOPIC_ALIAS + _SINGLE_BYTES[high] + _SINGLE_BYTES[low] + fields
             if known:
                 topic = _NO_TOPIC
         if has_more(row):
             fields = _more_fields(row, now) + fields
-        length = len(fields)
-        if length < TWO_BYTES_FROM:
-            size = SINGLE_BYTES[length]
-        else:
-            size = write_variable_byte_integer(length)
-        return _message(first_byte, topic, size + fields + row.message.payload)
+        tail = write_variable_byte_integer(len(fields)) + fields + row.message.payload
+        return _message(first_byte, topic, tail)
 
 
 def _message(first_byte: int, topic: bytes, tail: bytes) -> FleetMessage:
-    qos = first_byte >> QOS_SHIFT & 1
-    identifier = PACKET_IDENTIFIER if qos else 0
+    qos = first_byte >> _QOS_SHIFT & 1
+    identifier = _PACKET_IDENTIFIER if qos else 0
     length = len(topic) + identifier + len(tail)
-    head = SINGLE_BYTES[first_byte] + write_variable_byte_integer(length) + topic
+    head = _SINGLE_BYTES[first_byte] + write_variable_byte_integer(length) + topic
     return FleetMessage(head, tail, len(head) + identifier + len(tail), qos)
 
 

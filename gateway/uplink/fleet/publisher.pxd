@@ -5,6 +5,7 @@ from gateway.storage.outbox.row cimport OutboxRow
 from gateway.uplink.fleet.client cimport FleetClient
 from gateway.uplink.fleet.inflight cimport Inflight
 from gateway.uplink.fleet.message cimport FleetMessage, FleetMessages
+from gateway.uplink.sent cimport Sent
 
 @cython.final
 cdef class Picked:
@@ -25,7 +26,7 @@ cdef class Publisher:
     cdef object _pacing
     cdef object _settings
 
-    @cython.locals(row=OutboxRow, message=FleetMessage, resent=bint, is_paced=bint, superseded=bint)
-    cpdef row(self, Picked picked, now)
+    @cython.locals(message=FleetMessage, superseded=bint)
+    cpdef row(self, OutboxRow row, now, bint resent=*, bint is_paced=*)
     cdef _count(self, rows)
     cdef bint _too_large(self, size) except -1

@@ -12,14 +12,10 @@ from gateway.uplink.context import UplinkContext
 from gateway.uplink.fleet.client import FleetClient
 from gateway.uplink.fleet.connecting import ServerLimits
 from gateway.uplink.fleet.inflight import Inflight
-from gateway.uplink.fleet.message import (
-    FleetMessage,
-    FleetMessages,
-    UnsendableTopicError,
-    fleet_message,
-)
+from gateway.uplink.fleet.message import FleetMessage, FleetMessages, fleet_message
 from gateway.uplink.link.pacing import Pacing
 from gateway.uplink.reports.control_messages import ControlMessage
+from gateway.uplink.rules.targets import UnsendableTopicError
 from gateway.uplink.sent import Sent
 
 logger = logging.getLogger(__name__)
@@ -92,12 +88,12 @@ class Publisher:
             return
         self._inflight.sent(self._client.publish(made), Sent(made.size, own=message))
 
-    def row(self, picked: Picked, now: int) -> None:
+    def row(self, row: OutboxRow, now: int, resent: bool = False, is_paced: bool = False) -> None:
         """Send a row in a PUBLISH of its own at `now` (ms since 1970).
 
-        It is rejected if its topic is invalid, and waits if it is too large for this connection.
+        It is `resent` if it was sent before, and `is_paced` if the pacing limits it. It is rejected
+        if its topic is invalid, and waits if it is too large for this connection.
         """
-        row, resent, is_paced = picked.row, picked.resent, picked.paced
         # newer rows may have overtaken it, and the fleet must retain the last one
         superseded = (resent or is_paced) and self._superseded(row)
         try:

@@ -202,7 +202,6 @@ class Sender:
         lanes, inflight = self._lanes, self._inflight
         if not lanes.fresh or not self._may_send_live():
             return
-        now = self._clock.monotonic()
         while lanes.fresh and inflight.has_capacity(self._window, self._receive_maximum):
             row = lanes.next_fresh()
             if row is None:
@@ -210,7 +209,7 @@ class Sender:
             # only a row that expires needs the time
             wall = 0 if row.message_expiry is None else self._clock.wall_ms()
             if self._outbox.claim(row, wall, self._uplink):
-                self._send(Picked(row), now, wall)
+                self._publisher.row(row, wall)
 
     def _may_send_live(self) -> bool:
         """Return whether live rows may be sent now, and nothing precedes them."""
@@ -323,7 +322,7 @@ class Sender:
         """Send a row or add it to the batch; a batch is sent before a row that cannot join it."""
         batch = self._batch
         if batch is None:
-            self._publisher.row(picked, wall)
+            self._publisher.row(picked.row, wall, picked.resent, picked.paced)
             return
         line = self._line(picked, wall)
         if line is not None and batch.fits(len(line)):
@@ -334,7 +333,7 @@ class Sender:
             self._next = picked
             self._send_batch(batch)
         else:
-            self._publisher.row(picked, wall)
+            self._publisher.row(picked.row, wall, picked.resent, picked.paced)
 
     def _send_batch(self, batch: Batch) -> None:
         self._publisher.batch(batch)

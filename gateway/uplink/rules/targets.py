@@ -1,19 +1,36 @@
 """The target of a rule's messages: the fleet's topic, RETAIN and QoS; limits of topics there."""
 
 import re
-from collections.abc import Sequence
 from typing import NamedTuple
 
+from gateway.mqtt.codec.fields import write_binary
+from gateway.mqtt.codec.publish import publish_first_byte
 from gateway.mqtt.topics import topic_matches
 from gateway.settings.checks import TOPIC_PLACE
-from gateway.settings.uplink import RuleSettings
-from gateway.storage.outbox.row import OutboxRow
+from gateway.settings.uplink import UplinkSettings
 
-KNOWN_TOPICS = 4_096
+KNOWN_TOPICS = 1_024
 """Topics whose target is cached; when there are more, the cache is cleared."""
 
-Address = tuple[bytes, bool, int]
-"""A topic at the fleet's broker, whether messages keep their RETAIN flag, and the QoS."""
+LONGEST_KNOWN = 1_024
+"""Bytes of a topic at the fleet above which its target is not cached."""
+
+
+class UnsendableTopicError(ValueError):
+    """The topic of a row is invalid at the fleet; the text says why."""
+
+
+class Target(NamedTuple):
+    """Where a topic's messages go at the fleet's broker."""
+
+    topic: bytes
+    """In UTF-8, after its length."""
+
+    first_byte: int
+    """Of a PUBLISH with the target's QoS that is not retained."""
+
+    retains: bool
+    """Whether messages keep their RETAIN flag."""
 
 
 def fill(template: str, gateway_id: str, topic: str) -> str:
@@ -34,37 +51,42 @@ def fill(template: str, gateway_id: str, topic: str) -> str:
     return TOPIC_PLACE.sub(value, template)
 
 
-class Targets:
-    """Finds the target of a row by its stream and topic: that of the first rule that has them.
+class Targets(dict[tuple[str, str], Target]):
+    """The target of each stream and topic: that of the first rule that has them.
 
-    The configuration does not allow two targets for the same stream and topic.
+    The configuration does not allow two targets for the same stream and topic. One that is not
+    known is made by the settings' rules; without any, topics have only their prefix. Raises
+    UnsendableTopicError if the topic exceeds the limits at the fleet.
     """
 
-    def __init__(self, targets: Sequence[RuleSettings], gateway_id: str, prefix: str) -> None:
-        self._targets = targets
-        self._gateway_id = gateway_id
-        self._prefix = prefix
-        self._known: dict[tuple[str, str], Address] = {}
+    def __init__(self, settings: UplinkSettings) -> None:
+        super().__init__()
+        self._rules = settings.targets
+        self._gateway_id = settings.gateway_id
+        self._prefix = settings.topic("data/")
+        self._bounds = TopicBounds(settings.maximum_topic_bytes, settings.maximum_topic_levels)
 
-    def of(self, row: OutboxRow) -> Address:
-        """Return the row's target."""
-        key = (row.stream, row.message.topic)
-        address = self._known.get(key)
-        if address is None:
-            if len(self._known) >= KNOWN_TOPICS:
-                self._known.clear()
-            address = self._known[key] = self._find(row)
-        return address
+    def __missing__(self, key: tuple[str, str]) -> Target:
+        topic, retains, qos = self._find(*key)
+        encoded = topic.encode()
+        if problem := self._bounds.problem(encoded):
+            raise UnsendableTopicError(problem)
+        first_byte = publish_first_byte(qos, retain=False, dup=False)
+        target = Target(write_binary(encoded), first_byte, retains)
+        if len(self) >= KNOWN_TOPICS:
+            self.clear()
+        if len(encoded) <= LONGEST_KNOWN:
+            self[key] = target
+        return target
 
-    def _find(self, row: OutboxRow) -> Address:
-        for each in self._targets:
-            if each.stream == row.stream and topic_matches(each.topic, row.message.topic):
-                topic = f"{self._prefix}{row.message.topic}"
+    def _find(self, stream: str, topic: str) -> tuple[str, bool, int]:
+        for each in self._rules:
+            if each.stream == stream and topic_matches(each.topic, topic):
                 if each.target is not None:
-                    topic = fill(each.target, self._gateway_id, row.message.topic)
-                return topic.encode(), each.retain, each.qos
-        # its rule was removed from the configuration meanwhile
-        return f"{self._prefix}{row.message.topic}".encode(), False, 1
+                    return fill(each.target, self._gateway_id, topic), each.retain, each.qos
+                return f"{self._prefix}{topic}", each.retain, each.qos
+        # the default, or its rule was removed from the configuration meanwhile
+        return f"{self._prefix}{topic}", False, 1
 
 
 def overlap(first: str, second: str) -> bool:

@@ -9,12 +9,8 @@ from gateway.mqtt.codec.packet_codec import decode
 from gateway.mqtt.framing import Framer
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, Publish
 from gateway.mqtt.properties import Properties
-from gateway.uplink.fleet.message import (
-    FleetMessage,
-    FleetMessages,
-    UnsendableTopicError,
-    fleet_message,
-)
+from gateway.uplink.fleet.message import FleetMessage, FleetMessages, fleet_message
+from gateway.uplink.rules.targets import UnsendableTopicError
 from tests.support.disk.storage import outbox_row
 from tests.support.fleet.uplinks import EPOCH, uplink_settings
 from tests.support.frames import next_frame

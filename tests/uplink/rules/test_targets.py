@@ -9,9 +9,17 @@ import pytest
 from gateway.app.checks.check import check_configuration
 from gateway.config.errors import ConfigurationError
 from gateway.config.load import read
+from gateway.mqtt.codec.fields import write_binary
 from gateway.settings.uplink import RuleSettings
-from gateway.uplink.rules.targets import Targets, TopicBounds, overlap
-from tests.support.disk.storage import Store, outbox_row, until
+from gateway.uplink.rules.targets import (
+    KNOWN_TOPICS,
+    LONGEST_KNOWN,
+    Target,
+    Targets,
+    TopicBounds,
+    overlap,
+)
+from tests.support.disk.storage import Store, until
 from tests.support.fleet.fleet_broker import FleetBroker
 from tests.support.fleet.uplinks import add_rows, running, uplink_settings
 from tests.support.table import table
@@ -37,9 +45,19 @@ TARGETS = (
 def test_the_first_rule_of_stream_and_topic_counts(
     stream: str, topic: str, target: bytes, retain: bool
 ) -> None:
-    targets = Targets(TARGETS, "barn", "tidegate/barn/data/")
-    row = outbox_row(1, stream, topic=topic)
-    assert targets.of(row) == targets.of(row) == (target, retain, 1)
+    targets = Targets(uplink_settings(targets=TARGETS))
+    expected = Target(write_binary(target), 0x32, retain)
+    assert targets[stream, topic] == targets[stream, topic] == expected
+
+
+def test_only_so_many_short_targets_are_known() -> None:
+    targets = Targets(uplink_settings())
+    for number in range(KNOWN_TOPICS + 1):
+        _ = targets["main", str(number)]
+    assert list(targets) == [("main", str(KNOWN_TOPICS))]
+    long = "t" * LONGEST_KNOWN
+    assert targets["main", long].topic.endswith(long.encode())
+    assert len(targets) == 1
 
 
 @table(
