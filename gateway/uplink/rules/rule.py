@@ -102,7 +102,7 @@ class ActiveRule:
         self.over_budget = False  # for the last message
         self._prefix = f"tidegate/rules/{index}/"
         evaluated = f"{self._prefix}evaluated"
-        self._passed = (evaluated, f"{self._prefix}passed")
+        self.passed = (evaluated, f"{self._prefix}passed")
         self._filtered = (evaluated, f"{self._prefix}filtered")
         for name in COUNTED:
             counters.add(f"{self._prefix}{name}", 0)
@@ -113,7 +113,7 @@ class ActiveRule:
         self.place = place
         """Its index in the history of this run."""
         # of a rule without memory; to make one takes longer than all else that `record` does
-        self._results = {each: RuleResult(place, 0, each) for each in (True, False, None)}
+        self.results = {each: RuleResult(place, 0, each) for each in (True, False, None)}
 
     @property
     def figures(self) -> dict[str, int | float]:
@@ -171,12 +171,12 @@ class ActiveRule:
 
     def record(self, message: Message, result: bool | None) -> RuleResult:
         """Count the message and remember it; `result` is what `evaluate` returned."""
-        self._counters.add_each(self._passed if result else self._filtered)
+        self._counters.add_each(self.passed if result else self._filtered)
         if result is None:
             self._counters.add(f"{self._prefix}null")
         if self.where is not None and self.where.slots:
             return self._remember(self.where, message, result)
-        return self._results[result]
+        return self.results[result]
 
     @property
     def same(self) -> tuple[str, str, str | None]:

@@ -8,9 +8,10 @@ from gateway.storage.outbox.row cimport OutboxRow
 
 @cython.final
 cdef class Verdict:
+    cdef readonly tuple counted
     cdef readonly list evaluated
     cdef readonly object over_budget
-    cdef public OutboxRow row
+    cdef readonly list results
     cdef readonly object rule
     cdef readonly str stream
     cdef readonly object uplinks
@@ -32,7 +33,10 @@ cdef class RuleSet:
     cdef readonly list before_numbers
     cdef readonly object brought_up
 
+    @cython.locals(fixed=Verdict, verdict=Verdict, row=OutboxRow)
     cpdef receive(self, Message message, list topic_filters)
-    cdef list _matching(self, list topic_filters)
-    cdef _wait(self, Message message, rule)
+    @cython.locals(fixed=Verdict)
+    cdef list _matching(self, Message message, list topic_filters)
+    cdef double _wait(self, Message message, rule) except? -1
+    @cython.locals(results=list)
     cdef tuple _number(self, Message message, Verdict verdict)

@@ -41,11 +41,12 @@ class Verdict:
     """The results of one stream's rules for a message: each evaluated rule with its result.
 
     For each uplink they are evaluated in order, until one is TRUE. `uplinks` are those that get the
-    message in this `row`; `rule` is the first that accepted it for one. `over_budget` are those for
-    which a rule would have cost too much.
+    message; `rule` is the first that accepted it for one. `over_budget` are those for which a rule
+    would have cost too much. `results`, if any, are those of every message of these topic filters:
+    none of the rules has an expression. Then `counted` are all the counters of a message.
     """
 
-    __slots__ = ("evaluated", "over_budget", "row", "rule", "stream", "uplinks")
+    __slots__ = ("counted", "evaluated", "over_budget", "results", "rule", "stream", "uplinks")
 
     def __init__(
         self,
@@ -58,7 +59,8 @@ class Verdict:
         self.evaluated: list[tuple[ActiveRule, bool | None]] = []
         self.uplinks = self.over_budget = 0
         self.rule: Rule | None = None
-        self.row: OutboxRow | None = None
+        self.results: list[RuleResult] | None = None
+        self.counted: tuple[str, ...] = ()
         for active in rules:
             rule = active.rule
             if not rule.uplinks & ~self.uplinks:
@@ -71,22 +73,32 @@ class Verdict:
                 self.uplinks |= rule.uplinks
                 self.rule = self.rule or rule
 
+    def fix(self) -> None:
+        """Let it be the verdict of every message that these rules get."""
+        self.results = [active.results[result] for active, result in self.evaluated]
+        counted = [name for active, _ in self.evaluated for name in active.passed]
+        self.counted = (*ACCEPTED, *counted)
+
     def last_for(self, uplink: int) -> ActiveRule:
         """Return the rule that was evaluated last for an uplink, or for any if none was for it."""
         own = (active for active, _ in reversed(self.evaluated) if active.rule.uplinks & uplink)
         return next(own, self.evaluated[-1][0])
 
 
+_Rules = tuple[str, list[ActiveRule], Verdict | None]
+"""A stream, its rules for some topic filters, and their verdict if it is that of every message."""
+
+
 class BroughtUp:
     """The retained messages that were added (`RuleSet.bring_up`) and wait in the outbox."""
 
-    __slots__ = ("_by_topic", "_outbox", "_rows")
+    __slots__ = ("_by_topic", "_listens", "_outbox", "_rows")
 
     def __init__(self, outbox: Outbox) -> None:
         self._outbox = outbox
         self._rows: dict[int, OutboxRow] = {}
         self._by_topic: dict[str, list[OutboxRow]] = {}
-        outbox.on_outcome.append(self._ended)
+        self._listens = False
 
     def __bool__(self) -> bool:
         return bool(self._rows)
@@ -107,6 +119,9 @@ class BroughtUp:
                 self._outbox.supersede(each)
         self._outbox.add(row)
         if row.id:
+            if not self._listens:  # most gateways never add any
+                self._listens = True
+                self._outbox.on_outcome.append(self._ended)
             self._rows[row.id] = row
             self._by_topic.setdefault(row.message.topic, []).append(row)
 
@@ -129,8 +144,6 @@ class BroughtUp:
                 self._outbox.supersede(row)
 
     def _ended(self, rows: Sequence[OutboxRow], _outcome: Outcome, _reason: str) -> None:
-        if not self._rows:
-            return
         for ended in rows:
             row = self._rows.pop(ended.id, None)
             if row is not None:
@@ -207,7 +220,7 @@ class RuleSet:
         self.brought_up = BroughtUp(outbox)
         self._numbered: list[tuple[str, int, list[RuleResult]]] = []  # of the last message
         self._streams: dict[str, list[ActiveRule]] = {}
-        self._by_filters: dict[tuple[str, ...], list[tuple[str, list[ActiveRule]]]] = {}
+        self._by_filters: dict[tuple[str, ...], list[_Rules]] = {}
         self._last: dict[str, int] = {}
         self._uplinks: dict[str, int] = {}
         self._budget = budget or Budget()
@@ -271,31 +284,32 @@ class RuleSet:
             check(message)
         message.work_left = EVALUATION  # for the rules of all streams
         # first all verdicts: a full outbox must leave no number used and no rule's memory changed
-        verdicts, rows = [], []
-        for stream, rules in self._matching(topic_filters):
-            verdict = Verdict(stream, rules, message)
-            verdicts.append(verdict)
+        verdicts: list[tuple[Verdict, OutboxRow | None]] = []
+        rows = []
+        for stream, rules, fixed in self._matching(message, topic_filters):
+            verdict = fixed or Verdict(stream, rules, message)
+            row = None
             if verdict.rule is not None:
                 number, lane = self._last[stream] + 1, verdict.rule.lane
                 row = OutboxRow(message, self._epoch, stream, number, lane)
                 row.uplinks = verdict.uplinks
-                verdict.row = row
                 rows.append(row)
+            verdicts.append((verdict, row))
         if work := EVALUATION - message.work_left:
             self._budget.spend(work)
         if rows and not self._outbox.admits(rows):
             return _QUOTA_EXCEEDED
         commit_within = message.commit_within
         barrier = None if commit_within is None else message.barrier
-        if self.brought_up and message.retain:
+        if message.retain and self.brought_up:
             # it was retained before this one, and would replace it at the fleet
             self.brought_up.supersede(message.topic)
         self._numbered = numbered = []
-        for verdict in verdicts:
+        for verdict, row in verdicts:
             numbered.append(self._number(message, verdict))
-            if verdict.row is not None and verdict.rule is not None:
+            if row is not None and verdict.rule is not None:
                 wait = self._wait(message, verdict.rule)
-                self._outbox.add(verdict.row, commit_within, wait, barrier)
+                self._outbox.add(row, commit_within, wait, barrier)
         return _SUCCESS
 
     def bring_up(self, message: Message, uplinks: int) -> int | None:
@@ -310,7 +324,7 @@ class RuleSet:
             return 0
         message.work_left = EVALUATION
         verdicts = []
-        for stream, rules in self._matching(topic_filters):
+        for stream, rules, _ in self._matching(message, topic_filters):
             if not any(each.rule.retain and each.rule.uplinks & uplinks for each in rules):
                 continue
             verdict = Verdict(stream, rules, message, ActiveRule.evaluate_first)
@@ -320,19 +334,16 @@ class RuleSet:
                 continue  # and may be about to be rejected
             row = OutboxRow(message, self._epoch, stream, self._last[stream] + 1, BACKLOG)
             row.uplinks = verdict.uplinks = verdict.uplinks & uplinks
-            verdict.row = row
-            verdicts.append(verdict)
+            verdicts.append((verdict, row))
             if not self._outbox.fits(row):
                 return None
-        for verdict in verdicts:
-            self._number_again(verdict)
+        for verdict, row in verdicts:
+            self._number_again(verdict, row)
         return len(verdicts)
 
-    def _number_again(self, verdict: Verdict) -> None:
+    def _number_again(self, verdict: Verdict, row: OutboxRow) -> None:
         """Add a retained message with the next number of a stream."""
-        row, stream = verdict.row, verdict.stream
-        if row is None:
-            return
+        stream = verdict.stream
         self._last[stream] = row.seq
         if self._ledger is not None:
             self._ledger.numbered(stream, row.seq)
@@ -340,18 +351,22 @@ class RuleSet:
                 self._note_filtered(self._ledger, verdict, row.seq, without)
         self.brought_up.add(row)
 
-    def _matching(self, topic_filters: list[str]) -> list[tuple[str, list[ActiveRule]]]:
+    def _matching(self, message: Message, topic_filters: list[str]) -> "list[_Rules]":
         """Return each stream that has rules for these filters, with those rules."""
         key = tuple(topic_filters)
         found = self._by_filters.get(key)
         if found is None:
             if len(self._by_filters) >= KNOWN_FILTERS:
                 self._by_filters.clear()
-            found = self._by_filters[key] = [
-                (stream, matching)
-                for stream, rules in self._streams.items()
-                if (matching := [each for each in rules if each.rule.topic in topic_filters])
-            ]
+            found = self._by_filters[key] = []
+            for stream, rules in self._streams.items():
+                matching = [each for each in rules if each.rule.topic in topic_filters]
+                fixed = None
+                if matching and all(each.rule.where is None for each in matching):
+                    fixed = Verdict(stream, matching, message)
+                    fixed.fix()
+                if matching:
+                    found.append((stream, matching, fixed))
         return found
 
     def save(self) -> None:
@@ -375,10 +390,12 @@ class RuleSet:
         stream = verdict.stream
         # filtered messages get a number, too: the ledger explains every gap
         number = self._last[stream] = self._last[stream] + 1
-        results = []
-        for active, result in verdict.evaluated:
-            results.append(active.record(message, result))
-        self._counters.add_each(ACCEPTED if verdict.uplinks else FILTERED)
+        results = verdict.results
+        if results is not None:
+            self._counters.add_each(verdict.counted)
+        else:
+            results = [active.record(message, result) for active, result in verdict.evaluated]
+            self._counters.add_each(ACCEPTED if verdict.uplinks else FILTERED)
         if verdict.uplinks:
             if self._ledger is not None:
                 self._ledger.numbered(stream, number)
