@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from gateway.clock import Clock
 from gateway.counters import Counters
@@ -28,8 +28,19 @@ RECALL_ANSWERS = "recall"
 """The topic of the answers."""
 
 
-AtTurnEnd = Callable[[Callable[[], None]], None]
-"""Has a function called at the end of the turn that handles packets."""
+class Queue(Protocol):
+    """What sends, at the end of a turn, what was queued in it."""
+
+    active: bool
+    """Whether its peer may wait for what is sent."""
+
+    def flush(self, committed: int, now: object) -> int:
+        """Send it; return the batch that the rest waits for, 0 if none."""
+        ...
+
+
+AtTurnEnd = Callable[[Queue], None]
+"""Has a queue flushed at the end of the turn that handles packets."""
 
 
 class Topics:
@@ -60,9 +71,9 @@ class Requests:
     subscribed: "Topics | FleetTopics" = field(default_factory=Topics)
 
 
-def soon(call: Callable[[], None]) -> None:
-    """Have it called in the next round of the loop, if there are no turns."""
-    asyncio.get_running_loop().call_soon(call)
+def soon(queue: Queue) -> None:
+    """Have it flushed in the next round of the loop, if there are no turns."""
+    asyncio.get_running_loop().call_soon(queue.flush, 0, None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,11 +54,6 @@ from gateway.version import VERSION
 if TYPE_CHECKING:
     import ssl
 
-from collections.abc import Callable
-
-from gateway.broker.instant import Instant
-from gateway.server.turn import Turn
-
 logger = logging.getLogger(__name__)
 
 PAUSED = "uplink_paused"
@@ -213,7 +208,7 @@ class Links:
             counters,
             run.clock,
             metering=Metering(*await self.budget(table, name), counters, run.clock),
-            at_turn_end=TurnEnd(core.turn),
+            at_turn_end=core.turn.touch,
             begin=begin_connection,
             # messages from the fleet wait in the session, which continues even after a crash
             resume=not stays and (await pop_resumable(storage.database, name) or bool(table.down)),
@@ -382,27 +377,6 @@ def _targets(rules: Sequence[PlacedRule]) -> tuple[RuleSettings, ...]:
 
 def _path(text: str | None) -> str | None:
     return None if text is None else str(secret_path(text))
-
-
-class TurnEnd:
-    """Calls its last function at the end of the turn in which it was set."""
-
-    active = True
-
-    def __init__(self, turn: Turn) -> None:
-        self._turn = turn
-        self._call: Callable[[], None] = lambda: None
-
-    def __call__(self, call: Callable[[], None]) -> None:
-        """Have `call` called."""
-        self._call = call
-        self._turn.touch(self)
-
-    def flush(self, committed: int, now: Instant) -> int:
-        """Call it; nothing waits for a batch."""
-        del committed, now
-        self._call()
-        return 0
 
 
 def open_down(

@@ -80,7 +80,8 @@ topic name."""
 
 _QOS = 3
 
-
+# Compiled, these are C names.
+_MQTT_5 = MQTT_5
 _PUBACK = 0x40
 
 _SHORT_PUBACK = 2
@@ -156,6 +157,8 @@ class OversizedPublish:
 class PacketIdentifiers:
     """Assigns unused identifiers, upwards from `last`."""
 
+    __slots__ = ("in_use", "last")
+
     def __init__(self) -> None:
         self.last = 0
         self.in_use: set[int] = set()
@@ -179,27 +182,32 @@ class PacketIdentifiers:
 
 
 class KeepAlive:
-    """Decides when a PINGREQ is due; `seconds` 0 turns it off. All times are monotonic."""
+    """Decides when a PINGREQ is due; `seconds` 0 turns it off. All times are monotonic.
+
+    Set `sent` after a packet, and `received` after bytes, all of which count as an answer. The next
+    `note` has their time: it is called each second, and no packet needs to read the clock.
+    """
+
+    __slots__ = ("_ping_sent_at", "_received_at", "_sent_at", "received", "seconds", "sent")
 
     def __init__(self, seconds: float, now: float) -> None:
         self.seconds = seconds
-        self._sent = self._received = now
+        self.sent = self.received = False
+        self._sent_at = self._received_at = now
         self._ping_sent_at: float | None = None
 
-    def sent(self, now: float) -> None:
-        """Record that a packet was sent."""
-        self._sent = now
-
-    def received(self, now: float) -> None:
-        """Record that bytes were received; any of them count as an answer."""
-        self._received = now
-        self._ping_sent_at = None
+    def note(self, now: float) -> None:
+        """Note what was sent and received since the last call."""
+        if self.sent:
+            self.sent, self._sent_at = False, now
+        if self.received:
+            self.received, self._received_at, self._ping_sent_at = False, now, None
 
     def due(self, now: float) -> bool:
         """Return whether a PINGREQ is due now; it then counts as sent."""
         if not self.seconds or self._ping_sent_at is not None:
             return False
-        if now - min(self._sent, self._received) < self.seconds:
+        if now - min(self._sent_at, self._received_at) < self.seconds:
             return False
         self._ping_sent_at = now
         return True
@@ -242,6 +250,7 @@ class FleetClient:
         "_stream",
         "_unnumbered",
         "_unsubscribed",
+        "_waiting",
         "_wake",
         "connack",
         "limits",
@@ -286,6 +295,7 @@ class FleetClient:
         self._error: LinkError | None = None
         self._closed = False
         self._unnumbered = 0
+        self._waiting: list[bytes] = []  # packets for the next `flush`
         self._unsubscribed: dict[int, Callable[[], None]] = {}
 
     def connect(self, will: Will | None, *, clean_start: bool = True) -> None:
@@ -321,11 +331,11 @@ class FleetClient:
         QoS 0 has none: a negative number is returned, and no PUBACK follows.
         """
         if not message.qos:
-            self._write(message.head + message.tail)
+            self._waiting.append(message.head + message.tail)
             self._unnumbered -= 1
             return self._unnumbered
         mid = self.packet_identifiers.next()
-        self._write(message.packet(mid))
+        self._waiting.append(message.packet(mid))
         return mid
 
     def publish_again(self, mid: int, message: FleetMessage, *, dup: bool = True) -> None:
@@ -334,7 +344,7 @@ class FleetClient:
         Without `dup` the session at the server does not know it.
         """
         self.packet_identifiers.hold(mid)
-        self._write(message.packet(mid, dup=dup))
+        self._waiting.append(message.packet(mid, dup))
 
     def listen(self, on_message: OnMessage) -> None:
         """Set the handler of messages from the server.
@@ -358,8 +368,10 @@ class FleetClient:
 
     def flush(self) -> None:
         """Send the queued packets."""
-        if self._stream is not None and self._stream.flush():
-            self._keep_alive.sent(self._loop.time())
+        if self._waiting and self._stream is not None:
+            self._stream.write(b"".join(self._waiting))
+            self._waiting.clear()
+            self._keep_alive.sent = True
 
     def service(self) -> None:
         """Check the keep alive; raise LinkError if the connection has ended."""
@@ -418,15 +430,12 @@ class FleetClient:
             self.flush()
 
     def _send(self, packet: Packet) -> None:
-        self._write(encode(packet, self.version))
-
-    def _write(self, data: bytes) -> None:
-        if self._stream is not None:
-            self._stream.write(data)
+        self._waiting.append(encode(packet, self.version))
 
     def _check(self, stream: FleetStream) -> None:
         """Raise LinkError if the connection has ended, and send PINGREQ when due."""
         now = self._loop.time()
+        self._keep_alive.note(now)
         if stream.lost is not None:
             self._lost(stream.lost, stream.end_kind)
         elif self._keep_alive.over(now):
@@ -441,7 +450,7 @@ class FleetClient:
         """Handle received packets."""
         if self._error is not None or self._closed:
             return
-        self._keep_alive.received(self._loop.time())
+        self._keep_alive.received = True
         try:
             try:
                 self._handle_bytes(data)
@@ -493,7 +502,7 @@ class FleetClient:
             buffer, start, end = framer.buffer, framer.body, framer.end
             size = end - start
             if first_byte == _PUBACK and (
-                size == _SHORT_PUBACK or (size > _SHORT_PUBACK and self.version == MQTT_5)
+                size == _SHORT_PUBACK or (size > _SHORT_PUBACK and self.version == _MQTT_5)
             ):
                 # whatever the code: some brokers answer with one that is invalid in a PUBACK
                 mid = buffer[start] << 8 | buffer[start + 1]

@@ -98,7 +98,7 @@ class FleetDestination:
     async def run(self, link: Link) -> None:
         """Connect and send until the link stops; raise LinkError if the connection fails."""
         end = End.FAILED
-        inflight = Inflight(self._context, self._pacing, self._hold)
+        inflight = Inflight(self._context, self._pacing, self._hold, link.trouble)
         client = FleetClient(
             self._settings,
             link.wake.set,
@@ -245,7 +245,10 @@ class FleetDestination:
         client.packet_identifiers.last = self._session.last_packet_identifier
         for suspect in self._session.suspects.held:
             client.packet_identifiers.hold(suspect.mid)
-        sender = Sender(self._context, self._pacing, publisher, limits, inflight, self._session)
+        sender = Sender(
+            *(self._context, self._pacing, publisher, client, limits, inflight, self._session),
+            link.wake.set,
+        )
         subscriptions = Subscriptions(client, self._context.requests, self._settings)
         # ahead of the status: a reader of "online" may send a request at once
         subscriptions.begin()
@@ -253,10 +256,7 @@ class FleetDestination:
         if self._settings.announces and not self._session.suspects.holds_status:
             publisher.status(self._status("online"))
         link.connected()
-        client.on_read = partial(_answered, client, inflight, link, sender)
-        sender.on_live = partial(
-            self._context.at_turn_end, partial(_flush_live, client, inflight, link, sender)
-        )
+        client.on_read = sender.answered
         writes = self._context.outbox.writes
         inflight.live = writes.begin_live(sender, self._context.uplink)
         retained = self._context.requests.retained
@@ -269,13 +269,13 @@ class FleetDestination:
                 retained.disconnected()
             writes.end_live(self._context.uplink)
             inflight.live = None
-            client.on_read = partial(_answered, client, inflight, link, None)
+            client.on_read = link.wake.set
 
     async def _keep_sending(
         self, client: FleetClient, inflight: Inflight, link: Link, sender: Sender
     ) -> None:
         while not link.stopping:
-            _receive(client, inflight, link)
+            _receive(client, inflight)
             down = self._context.requests.down
             if down is not None and down.fetch_again:
                 raise FetchAgainError
@@ -293,7 +293,7 @@ class FleetDestination:
     ) -> None:
         disconnect_by = self._clock.monotonic() + DISCONNECT_SECONDS
         while len(inflight) and self._clock.monotonic() < disconnect_by:
-            _receive(client, inflight, link)
+            _receive(client, inflight)
             await link.wait(DISCONNECT_SECONDS / 10)
 
     def _show_pacing(self) -> None:
@@ -389,38 +389,15 @@ class Subscriptions:
         self._client.flush()
 
 
-def _receive(client: FleetClient, inflight: Inflight, link: Link) -> None:
+def _receive(client: FleetClient, inflight: Inflight) -> None:
     """Handle received packets, and remove acknowledged rows from the outbox."""
     client.service()
     inflight.settle()
-    link.trouble(inflight.trouble)
     if inflight.overdue:
         raise LinkError("a PUBACK of the fleet's broker is overdue", End.UNANSWERED)
-
-
-def _flush_live(client: FleetClient, inflight: Inflight, link: Link, sender: Sender) -> None:
-    """Send what is queued at the end of a turn; the task handles messages of QoS 0."""
-    client.flush()
-    if inflight.unanswered or sender.careful:
-        link.wake.set()
 
 
 def _flush(client: FleetClient, inflight: Inflight) -> bool:
     """Send what is queued; return whether that ended messages of QoS 0."""
     client.flush()
     return inflight.unanswered > 0 and not client.blocked and inflight.written()
-
-
-def _answered(client: FleetClient, inflight: Inflight, link: Link, sender: Sender | None) -> None:
-    """Remove acknowledged rows and fill the window, in the turn of the PUBACKs.
-
-    Other work is for the task, which is woken only if there is some.
-    """
-    inflight.settle()
-    if sender is not None:
-        sender.send_fresh()
-        if _flush(client, inflight):
-            link.wake.set()
-    link.trouble(inflight.trouble)
-    if sender is None or not sender.idle:
-        link.wake.set()

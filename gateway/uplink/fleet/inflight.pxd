@@ -2,6 +2,7 @@ import cython
 
 from gateway.counters cimport Counters
 from gateway.storage.outbox.outbox cimport Outbox
+from gateway.storage.outbox.writes cimport Live
 from gateway.uplink.sent cimport Sent
 
 @cython.final
@@ -16,17 +17,19 @@ cdef class Inflight:
     cdef Outbox _outbox
     cdef list _own_later
     cdef object _pacing
+    cdef double _puback_timeout
     cdef set _refused
+    cdef object _report
     cdef dict _sent
     cdef object _suspects
     cdef object _uplink
+    cdef Py_ssize_t _window
     cdef readonly list apart
     cdef public Py_ssize_t bytes
     cdef public double held_until
-    cdef public object live
+    cdef public Live live
     cdef public Py_ssize_t messages
     cdef readonly object refusals
-    cdef public str trouble
     cdef public Py_ssize_t unanswered
     cdef public bint watched
 
@@ -36,6 +39,7 @@ cdef class Inflight:
     cpdef again(self)
     @cython.locals(sent=Sent, now=double)
     cpdef acknowledged(self, mid, code)
+    @cython.locals(removing=Py_ssize_t, pressing=bint)
     cpdef settle(self)
     cdef _rows_refused(self, rows, code)
     cdef _rows_delivered(self, rows)

@@ -3,7 +3,7 @@
 import heapq
 import logging
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from gateway.mqtt.reason_codes import FAILURE, ReasonCode
 from gateway.storage.outbox.row import OutboxRow, Outcome
@@ -64,7 +64,8 @@ class Inflight:
     A row that it refused temporarily stays in the outbox, and `refusals` has the time of the next
     attempt. If several are refused and none is accepted, nothing is sent while `held`. A batch that
     it refused permanently is split: `again` returns its rows, which are sent separately. Messages
-    of QoS 0 have negative packet identifiers, and are done when they are written.
+    of QoS 0 have negative packet identifiers, and are done when they are written. `report` is
+    called with a text when sending begins to be held, and with "" when it goes on.
     """
 
     __slots__ = (
@@ -77,26 +78,33 @@ class Inflight:
         "_outbox",
         "_own_later",
         "_pacing",
+        "_puback_timeout",
         "_refused",
+        "_report",
         "_sent",
         "_separate",
         "_suspects",
         "_uplink",
+        "_window",
         "apart",
         "bytes",
         "held_until",
         "live",
         "messages",
         "refusals",
-        "trouble",
         "unanswered",
         "watched",
     )
 
-    def __init__(self, context: UplinkContext, pacing: Pacing, hold: Backoff) -> None:
+    def __init__(
+        self,
+        context: UplinkContext,
+        pacing: Pacing,
+        hold: Backoff,
+        report: Callable[[str], None],
+    ) -> None:
         self.bytes = 0
         self.messages = 0
-        self.trouble = ""
         self.unanswered = 0
         """Messages of QoS 0 that were not sent yet."""
         self._clock = context.clock
@@ -106,6 +114,9 @@ class Inflight:
         self._uplink = context.uplink
         self._pacing = pacing
         self._hold = hold
+        self._report = report
+        self._puback_timeout = context.settings.puback_timeout
+        self._window = context.settings.window
         self.held_until = 0.0
         self._sent: dict[int, Sent] = {}
         self.apart: list[tuple[int, OutboxRow]] = []
@@ -157,8 +168,7 @@ class Inflight:
         self.messages += sent.messages
         sent.at = self._clock.monotonic()
         # Everything in flight must pass the link before the fleet can answer this message.
-        seconds = self._context.settings.puback_timeout + self.bytes / SLOWEST_LINK
-        sent.deadline = sent.at + seconds
+        sent.deadline = sent.at + self._puback_timeout + self.bytes / SLOWEST_LINK
         self._sent[mid] = sent
         self.unanswered += mid < 0
         self._counters.values["tidegate/uplink/inflight"] = self.messages
@@ -282,7 +292,7 @@ class Inflight:
         delivered, outbox, uplink = self._delivered, self._outbox, self._uplink
         if delivered:
             removing = len(delivered) + outbox.writes.delivering.get(uplink, 0)
-            pressing = removing * PRESSING_SHARE >= self._context.settings.window
+            pressing = removing * PRESSING_SHARE >= self._window
             # Removals share a commit with new rows, which saves the card a write.
             commit_within = 0.0 if pressing else REMOVAL_SECONDS
             outbox.remove(delivered, _DELIVERED, "", commit_within, uplink)
@@ -344,7 +354,7 @@ class Inflight:
             self._refused.clear()
             self.held_until = 0.0
             self._hold.reset()
-            self.trouble = ""
+            self._report("")
 
     def _hold_all(self, code: int, rows: Sequence[OutboxRow]) -> None:
         """Pause sending; messages refused for the first time are sent first after the pause."""
@@ -353,6 +363,6 @@ class Inflight:
         self._pacing.slow_down(now)
         if now >= self.held_until:
             self.held_until = now + self._hold.delay()
-            self.trouble = f"the fleet's broker accepts no more for now (0x{code:02X})"
+            self._report(f"the fleet's broker accepts no more for now (0x{code:02X})")
         if self.refusals.is_first(rows[0].id):
             self.held_until = max(self.held_until, now + RETRY_FIRST)

@@ -39,7 +39,7 @@ class FleetMessage:
         self.size = size
         self.qos = qos
 
-    def packet(self, packet_identifier: int, *, dup: bool = False) -> bytes:
+    def packet(self, packet_identifier: int, dup: bool = False) -> bytes:
         """Return the QoS 1 packet; with `dup` it was sent before [MQTT-3.3.1-1]."""
         head = _SINGLE_BYTES[self.head[0] | _DUP] + self.head[1:] if dup else self.head
         high, low = packet_identifier >> 8, packet_identifier & 0xFF

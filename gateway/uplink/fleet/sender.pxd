@@ -2,6 +2,7 @@ import cython
 
 from gateway.storage.outbox.outbox cimport Outbox
 from gateway.storage.outbox.row cimport OutboxRow
+from gateway.uplink.fleet.client cimport FleetClient
 from gateway.uplink.fleet.inflight cimport Inflight
 from gateway.uplink.fleet.publisher cimport Picked, Publisher
 from gateway.uplink.lanes cimport Lanes
@@ -9,8 +10,10 @@ from gateway.uplink.lanes cimport Lanes
 @cython.final
 cdef class Sender:
     cdef bint _all_in_batches
+    cdef object _at_turn_end
     cdef object _batch
     cdef object _batch_limits
+    cdef FleetClient _client
     cdef object _clock
     cdef object _context
     cdef Inflight _inflight
@@ -26,14 +29,16 @@ cdef class Sender:
     cdef object _session
     cdef object _suspects
     cdef object _uplink
+    cdef object _wake
     cdef Py_ssize_t _window
     cdef readonly bint careful
     cdef readonly bint idle
     cdef readonly bint is_free
-    cdef public object on_live
 
     cpdef bint accepts(self, OutboxRow row) except -1
     cpdef send(self, OutboxRow row)
+    cpdef flush(self, committed, now)
+    cpdef answered(self)
     @cython.locals(lanes=Lanes, inflight=Inflight, row=OutboxRow)
     cpdef send_fresh(self)
     @cython.locals(inflight=Inflight)

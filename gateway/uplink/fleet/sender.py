@@ -5,6 +5,7 @@ from collections.abc import Callable
 from gateway.storage.outbox.row import OutboxRow
 from gateway.uplink.batch import SUFFIX, Batch, BatchLimits, batch_line
 from gateway.uplink.context import UplinkContext
+from gateway.uplink.fleet.client import FleetClient
 from gateway.uplink.fleet.connecting import ServerLimits
 from gateway.uplink.fleet.inflight import Inflight
 from gateway.uplink.fleet.publisher import Picked, Publisher
@@ -37,16 +38,18 @@ class Sender:
     Unacknowledged packets of an earlier connection of the same session are sent first, in order
     [MQTT-4.6.0-1]. Then follow control messages, messages that were refused temporarily and are
     due, live rows, and the backlog as its pacing allows. With batches, rows wait until a batch is
-    full or due. Without them live rows are sent in the turn in which they are added (`LiveSender`):
-    `on_live` has them flushed at its end. `idle` means that nothing else waits for the window, and
+    full or due. Without them live rows are queued in the turn in which they are added
+    (`LiveSender`), and flushed at its end. `idle` means that nothing else waits for the window, and
     `careful` that everything is left to `send_what_fits`, during a search for a message that ends
-    connections (`Suspects`).
+    connections (`Suspects`). `wake` wakes the task that calls it.
     """
 
     __slots__ = (
         "_all_in_batches",
+        "_at_turn_end",
         "_batch",
         "_batch_limits",
+        "_client",
         "_clock",
         "_context",
         "_inflight",
@@ -62,21 +65,26 @@ class Sender:
         "_session",
         "_suspects",
         "_uplink",
+        "_wake",
         "_window",
         "careful",
         "idle",
         "is_free",
-        "on_live",
     )
+
+    active = True
+    """The fleet waits for live messages as clients do for answers: `AtTurnEnd`."""
 
     def __init__(
         self,
         context: UplinkContext,
         pacing: Pacing,
         publisher: Publisher,
+        client: FleetClient,
         limits: ServerLimits,
         inflight: Inflight,
         session: RemoteSession,
+        wake: Callable[[], None],
     ) -> None:
         self._session = session
         self._suspects = session.suspects
@@ -89,7 +97,10 @@ class Sender:
         self._outbox = context.outbox
         self._uplink = context.uplink
         self._pacing = pacing
+        self._client = client
         self._publisher = publisher
+        self._at_turn_end = context.at_turn_end
+        self._wake = wake
         self._inflight = inflight
         self._receive_maximum = limits.receive_maximum
         # MQTT 3.1.1 has no user properties: only a batch's line can hold a row's number.
@@ -99,7 +110,6 @@ class Sender:
         self._picking = False
         self.idle = False
         self.is_free = False
-        self.on_live: Callable[[], None] = lambda: None
         self._batch_limits = batch_limits(context, limits)
         self._batch = None if self._batch_limits is None else Batch(self._batch_limits)
         self._window = context.settings.window
@@ -195,7 +205,27 @@ class Sender:
         """Send a live row that was just added, after those that wait for the window."""
         self._lanes.push(row)
         self.send_fresh()
-        self.on_live()
+        self._at_turn_end(self)
+
+    def flush(self, committed: int, now: object) -> int:
+        """Send what was queued in a turn, at its end; nothing of it waits for a batch."""
+        del committed, now
+        self._client.flush()
+        # messages of QoS 0, which end when they are written, and suspects are for the task
+        if self._inflight.unanswered or self.careful:
+            self._wake()
+        return 0
+
+    def answered(self) -> None:
+        """Remove acknowledged rows and fill the window, in the turn of the PUBACKs.
+
+        Other work is for the task, which is woken only if there is some.
+        """
+        self._inflight.settle()
+        self.send_fresh()
+        self._client.flush()
+        if self._inflight.unanswered or not self.idle:
+            self._wake()
 
     def send_fresh(self) -> None:
         """Send live rows from memory while the window has capacity."""

@@ -121,10 +121,7 @@ def bytes_carried(connection: object) -> int:
 
 
 class FleetStream(asyncio.Protocol):
-    """A protocol that passes received bytes to `on_data`; its end waits until it is queried.
-
-    Packets given to `write` are sent in order with the next `flush`, in one system call.
-    """
+    """A protocol that passes received bytes to `on_data`; its end waits until it is queried."""
 
     def __init__(
         self, sock: socket.socket, wake: Callable[[], None], on_data: Callable[[bytes], None]
@@ -138,7 +135,6 @@ class FleetStream(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
         self._ended = asyncio.Event()
-        self._waiting: list[bytes] = []
         self._carried = 0
 
     @property
@@ -153,18 +149,9 @@ class FleetStream(asyncio.Protocol):
         return self._transport is not None and self._transport.get_write_buffer_size() > 0
 
     def write(self, data: bytes) -> None:
-        """Queue a packet for the next `flush`."""
-        self._waiting.append(data)
-
-    def flush(self) -> bool:
-        """Send all queued packets; return whether there were any."""
-        if not self._waiting or self._transport is None:
-            return False
-        data = b"".join(self._waiting)
-        self._waiting.clear()
-        if self.lost is None:
+        """Send packets, in one system call; after the connection's end they are dropped."""
+        if self.lost is None and self._transport is not None:
             self._transport.write(data)
-        return True
 
     async def end(self) -> None:
         """End the connection at once; return when its socket is closed, or about to be."""

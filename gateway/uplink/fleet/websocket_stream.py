@@ -51,6 +51,7 @@ class WebSocketStream(FleetStream):
             logger=_core_logger,
         )
         self._upgrade_sent = False
+        self._waiting: list[bytes] = []  # until the end of the handshake
 
     def data_received(self, data: bytes) -> None:
         """Pass on the data of the frames, and answer the WebSocket's own."""
@@ -64,20 +65,23 @@ class WebSocketStream(FleetStream):
             self._lose(f"a WebSocket frame of more than {self._maximum_frame} bytes")
         elif self._core.state in (State.CLOSING, State.CLOSED) and self._core.close_rcvd:
             self._lose(f"the server closed the WebSocket: {self._core.close_rcvd}")
-        self.flush()
+        self._flush()
 
-    def flush(self) -> bool:
-        """Send the queued packets as one frame, and the WebSocket's own output."""
+    def write(self, data: bytes) -> None:
+        """Send packets as one frame, once the handshake has ended."""
+        self._waiting.append(data)
+        self._flush()
+
+    def _flush(self) -> None:
+        """Send what waits, and the WebSocket's own output."""
         if self._transport is None or self.lost is not None:
-            return False
+            return
         if not self._upgrade_sent:
             self._upgrade_sent = True
             self._core.send_request(self._core.connect())
-        sends = self._core.state is State.OPEN and bool(self._waiting)
-        if sends:
+        if self._core.state is State.OPEN and self._waiting:
             self._core.send_binary(b"".join(self._waiting))
             self._waiting.clear()
         data = b"".join(self._core.data_to_send())
         if data:
             self._transport.write(data)
-        return sends

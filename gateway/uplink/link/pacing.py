@@ -249,9 +249,10 @@ class Pacing:
         self._inflight -= size
         self._acknowledged += size
         self.last_delay = delay
-        self._quickest = min(self._quickest, delay)
         excess = delay - self._quickest
-        if excess > DELAY_TARGET:
+        if excess < 0.0:
+            self._quickest = delay
+        elif excess > DELAY_TARGET:
             share = LATE if excess < 2 * DELAY_TARGET else REFUSED
             self.slow_down(now, share, max(INTERVAL, delay))
 

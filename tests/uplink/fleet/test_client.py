@@ -38,9 +38,10 @@ from tests.support.frames import next_frame
 
 
 def test_silence_in_either_direction_asks_for_a_ping() -> None:
-    for move in (KeepAlive.sent, KeepAlive.received):
+    for direction in ("sent", "received"):
         keep_alive = KeepAlive(30, 0.0)
-        move(keep_alive, 20.0)
+        setattr(keep_alive, direction, True)
+        keep_alive.note(20.0)
         assert not keep_alive.due(29.9)
         assert keep_alive.due(30.0)
         assert not keep_alive.due(31.0)  # one is under way
@@ -48,8 +49,11 @@ def test_silence_in_either_direction_asks_for_a_ping() -> None:
 
 def test_signs_of_life_both_ways_put_the_ping_off() -> None:
     keep_alive = KeepAlive(30, 0.0)
-    keep_alive.sent(20.0)
-    keep_alive.received(21.0)
+    keep_alive.sent = True
+    keep_alive.note(20.0)
+    keep_alive.received = True
+    keep_alive.note(21.0)
+    keep_alive.note(22.0)  # nothing since
     assert not keep_alive.due(49.9)
     assert keep_alive.due(50.0)
 
@@ -60,7 +64,8 @@ def test_without_any_answer_it_is_over() -> None:
     assert keep_alive.due(30.0)
     assert not keep_alive.over(59.9)
     assert keep_alive.over(60.0)
-    keep_alive.received(60.0)
+    keep_alive.received = True
+    keep_alive.note(60.0)
     assert not keep_alive.over(60.0)
 
 
