@@ -21,7 +21,7 @@ MOST = {  # files, calls
     "local": (18, 75),
     "filtered": (26, 100),
     "away": (37, 165),
-    "forwarded": (45, 175),
+    "forwarded": (39, 151),
     "subscribe": (42, 222),
     "serial": (66, 430),  # 60 and 364 on a quiet machine: timers run beside it
 }
