@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     Run = Callable[..., Totals]
 
 CODE = ("spark.sql.codegen.wholeStage", "spark.sql.codegen.factoryMode")
+DAEMON = "tests.support.spark_daemon"
 INTERPRETED = dict(zip(CODE, ("false", "NO_CODEGEN"), strict=True))
 FAST = {
     "spark.driver.memory": "1g",
@@ -30,6 +31,7 @@ FAST = {
     " -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote",
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.adaptive.enabled": "false",
+    "spark.python.daemon.module": DAEMON,
     **INTERPRETED,
 }
 """To make a plan, and Java code of it, takes most of the time of a query over few rows."""
