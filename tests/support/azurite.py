@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from pipeline.place import Place, place_of
+from tests.support.object_store import PLAIN
 from tests.support.requirements import AZURITE
 
 ACCOUNT = "devstoreaccount1"
@@ -27,7 +28,7 @@ def running() -> Iterator[str]:
 
 def environment(url: str) -> dict[str, str]:
     """Return what tells a program of it."""
-    return {"AZURE_STORAGE_ENDPOINT": url, "AZURE_STORAGE_ACCOUNT_KEY": KEY}
+    return PLAIN | {"AZURE_STORAGE_ENDPOINT": url, "AZURE_STORAGE_ACCOUNT_KEY": KEY}
 
 
 def new_place() -> Place:
