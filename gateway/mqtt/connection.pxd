@@ -43,7 +43,7 @@ cdef class Connection:
     cpdef next_packet(self)
     @cython.locals(framer=Framer, buffer=bytes, first_byte=int, start=Py_ssize_t, end=Py_ssize_t)
     cpdef packet(self)
-    @cython.locals(framer=Framer, buffer=bytes, first_byte=int, body=Py_ssize_t, end=Py_ssize_t, mqtt5=bint,
+    @cython.locals(framer=Framer, buffer=bytes, view="const char*", first_byte=int, body=Py_ssize_t, end=Py_ssize_t, mqtt5=bint,
                    name_end=Py_ssize_t, fields=Py_ssize_t, payload=Py_ssize_t,
                    properties=PublishProperties, name=bytes, packet=bytes, identifier=Py_ssize_t,
                    head=Py_ssize_t, packets=PacketBatch, topic=Py_ssize_t, longer=bint,
@@ -62,7 +62,7 @@ cdef class Connection:
     cdef bytes _resolve_name(self, bytes name, alias)
     cdef bytes _resolve_alias(self, bytes topic, alias)
     cpdef check_receive_maximum(self)
-    @cython.locals(count=Py_ssize_t)
+    @cython.locals(copy=bytearray, count=Py_ssize_t, packet_id=int)
     cpdef answer(
         self, bytes packet, identifiers, long long commit=*, Barrier barrier=*, bint last=*)
     cpdef Output set_output_aside(self)

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from math import inf
-from struct import Struct
 
 from gateway.mqtt.acknowledgement_batch import (
     LARGEST,
@@ -25,7 +24,7 @@ from gateway.mqtt.errors import MqttError, ProtocolError
 from gateway.mqtt.framing import Framer, SameRoute
 from gateway.mqtt.output import Barrier, Output
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, Connect, Packet, Publish
-from gateway.mqtt.publication import PacketBatch, Publication
+from gateway.mqtt.publication import NO_BYTES, PacketBatch, Publication
 from gateway.mqtt.publish_encoder import write_packets
 from gateway.mqtt.reason_codes import ReasonCode
 
@@ -42,7 +41,6 @@ _SIZE = SIZE
 _DUP = DUP
 _LONGEST_LENGTH = 4  # bytes of a remaining length (section 1.5.5)
 _NO_TOPIC = b"\0\0"
-_pack = Struct(">BBH").pack  # an acknowledgement of success
 
 MAXIMUM_RECEIVE_MAXIMUM = 65_535
 """Unacknowledged QoS 1 and 2 messages if no Receive Maximum is lower."""
@@ -153,16 +151,19 @@ class Connection:
         properties = NO_PUBLISH_PROPERTIES
         if fields < payload:
             properties = self.property_cache.read(buffer[fields:payload])
-        name = buffer[body:name_end]
-        packet = buffer[framer.start : end]
+        view = buffer
+        name = view[body:name_end]
+        packet = view[framer.start : end]
         identifier = (name_end if first_byte & 6 else payload) - body
         head = len(packet) - (end - body)
-        packets = PacketBatch(packet, len(packet), head, identifier, payload - body)
+        packets = PacketBatch.__new__(PacketBatch)
+        packets.fill(packet, len(packet), head, identifier, payload - body)
         self.packets_received += 1
         alias = properties.alias
         if name == _NO_TOPIC or alias is not None:
             name = self._resolve_name(name, alias)
-        publication = Publication(packets, first_byte & ~_DUP, mqtt5, name, properties)
+        publication = Publication.__new__(Publication)
+        publication.fill(packets, first_byte & ~_DUP, mqtt5, name, properties)
         self.next_is_publish = self.next_has_same_topic = False
         if end < len(buffer) and buffer[end] == first_byte:
             self.next_is_publish = True
@@ -306,7 +307,10 @@ class Connection:
         count = len(identifiers)
         data: bytes | bytearray
         if count == 1 and len(packet) == _SIZE:  # as mostly; a fifth of the time
-            data = _pack(packet[0], _SIZE - 2, identifiers[0])
+            data = copy = NO_BYTES + packet
+            packet_id = identifiers[0]
+            copy[2] = packet_id >> 8
+            copy[3] = packet_id & 0xFF
         else:
             data = acknowledgements(packet, identifiers)
         self.answers += len(data)

@@ -22,6 +22,10 @@ cdef class PacketBatch:
     cdef readonly Py_ssize_t payloads
     cdef readonly Py_ssize_t size
 
+    @cython.locals(count=Py_ssize_t)
+    cpdef fill(
+        self, bytes data, Py_ssize_t size, Py_ssize_t body, Py_ssize_t identifier,
+        Py_ssize_t payload)
     cpdef extend(self, bytes data, list starts, list offsets, Py_ssize_t largest)
     cpdef replace_data(self, bytes data)
     @cython.locals(data=bytes)
@@ -36,7 +40,7 @@ cdef class PacketBatch:
     @cython.locals(offset=Py_ssize_t, data=bytes, back=Py_ssize_t)
     cpdef identifiers(self)
     cpdef bytes slice(self, Py_ssize_t first, Py_ssize_t count)
-    @cython.locals(data=object, size=Py_ssize_t, offset=Py_ssize_t, back=Py_ssize_t)
+    @cython.locals(data=bytearray, size=Py_ssize_t, offset=Py_ssize_t, back=Py_ssize_t)
     cpdef bytearray numbered(self, Py_ssize_t first, Py_ssize_t count, Py_ssize_t packet_id)
     cpdef PacketBatch part(self, Py_ssize_t first, Py_ssize_t count)
 
@@ -75,6 +79,9 @@ cdef class Publication:
     cdef readonly bytes topic_name
     cdef public object username
 
+    cpdef fill(
+        self, PacketBatch packets, int first_byte, bint mqtt5, bytes topic_name,
+        PublishProperties properties)
     cpdef identifiers(self)
     cpdef bytes name_of(self, Py_ssize_t number)
     cpdef topic_of(self, Py_ssize_t number)

@@ -14,6 +14,9 @@ _MESSAGE_OVERHEAD = MESSAGE_OVERHEAD  # compiled, a C name that no other module 
 
 NO_TOPIC: Final = ""
 
+NO_BYTES: Final = bytearray()
+"""Plus bytes, a copy to write to: half the time of `bytearray(data)`."""
+
 NOT_LISTED: Final[list[int]] = []
 """Replaces the lists of a batch whose packets have equal sizes."""
 
@@ -53,6 +56,10 @@ class PacketBatch:
     )
 
     def __init__(self, data: bytes, size: int, body: int, identifier: int, payload: int) -> None:
+        self.fill(data, size, body, identifier, payload)
+
+    def fill(self, data: bytes, size: int, body: int, identifier: int, payload: int) -> None:
+        """Set every attribute; after `__new__` it takes half the time of the constructor."""
         self.data = data
         self.size = self.largest = size
         self.body = body
@@ -145,7 +152,7 @@ class PacketBatch:
 
     def numbered(self, first: int, count: int, packet_id: int) -> bytearray:
         """Return these packets with packet identifiers from `packet_id` on."""
-        data = bytearray(self.data if count == self.count else self.slice(first, count))
+        data = NO_BYTES + (self.data if count == self.count else self.slice(first, count))
         size, offset = self.size, self.body + self.identifier
         if size:
             if count == 1:
@@ -259,6 +266,17 @@ class Publication:
         topic_name: bytes,
         properties: PublishProperties,
     ) -> None:
+        self.fill(packets, first_byte, mqtt5, topic_name, properties)
+
+    def fill(
+        self,
+        packets: PacketBatch,
+        first_byte: int,
+        mqtt5: bool,
+        topic_name: bytes,
+        properties: PublishProperties,
+    ) -> None:
+        """Set every attribute; after `__new__` it takes half the time of the constructor."""
         self.packets = packets
         self.first_byte = first_byte
         self.mqtt5 = mqtt5

@@ -384,7 +384,8 @@ class Session:
         elif connection is None and self.connection is None and not (qos and self.persistent):
             return
         else:
-            span = Span(
+            span = Span.__new__(Span)
+            span.fill(
                 publication, first, count, qos, retain, subscription_identifiers, topic_filter
             )
             # Their PUBRECs arrive one by one, and each makes a row of its own.

@@ -19,5 +19,8 @@ cdef class Span:
     cdef readonly tuple subscription_identifiers
     cdef readonly str topic_filter
 
+    cpdef fill(
+        self, Publication publication, Py_ssize_t first, Py_ssize_t count, int qos, bint retain,
+        tuple subscription_identifiers, str topic_filter)
     cpdef become(self, Span other)
     cpdef Span part(self, Py_ssize_t first, Py_ssize_t count)

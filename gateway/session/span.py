@@ -80,6 +80,19 @@ class Span:
         subscription_identifiers: tuple[int, ...] = (),
         topic_filter: str = "",
     ) -> None:
+        self.fill(publication, first, count, qos, retain, subscription_identifiers, topic_filter)
+
+    def fill(
+        self,
+        publication: Publication,
+        first: int,
+        count: int,
+        qos: int,
+        retain: bool,
+        subscription_identifiers: tuple[int, ...],
+        topic_filter: str,
+    ) -> None:
+        """Set every attribute; after `__new__` it takes half the time of the constructor."""
         self.publication = publication
         self.first = first
         self.count = count
