@@ -4,6 +4,7 @@ from gateway.broker.publishing.topic_memory cimport TopicMemory
 from gateway.broker.subscribing.replays cimport Replays
 from gateway.counters cimport Counters
 from gateway.mqtt.codec.publish cimport PropertyCache
+from gateway.mqtt.output cimport Pending
 from gateway.routing.budget cimport Budget
 from gateway.routing.retained.retained cimport RetainedMessages
 from gateway.routing.router cimport Router
@@ -35,6 +36,7 @@ cdef class State:
     cdef public object memory
     cdef public object new_client_id
     cdef readonly object notices
+    cdef readonly Pending pending
     cdef public PropertyCache property_cache
     cdef public object queue_memory
     cdef readonly object refusals

@@ -86,6 +86,7 @@ class State:
         "memory",
         "new_client_id",
         "notices",
+        "pending",
         "property_cache",
         "queue_memory",
         "refusals",
@@ -120,6 +121,7 @@ class State:
         self.settings = settings
         self.counters = counters
         self.durability = durability
+        self.pending = durability.pending
         self.store = store
         self.new_client_id = new_client_id
         self.traffic = Traffic()
@@ -251,14 +253,9 @@ class State:
             self.counters,
         )
 
-    @property
-    def pending_changes(self) -> int:
-        """A number that rises within a turn with every change that an answer must wait for."""
-        return self.durability.pending_rows + self.store.pending.changes
-
     def commit_since(self, before: int) -> int:
-        """Return the commit that an answer waits for, 0 if nothing changed since `before`."""
-        return self.durability.commit_number() if self.pending_changes != before else 0
+        """Return the commit that an answer waits for, 0 if `pending.changes` is as `before`."""
+        return self.durability.commit_number() if self.pending.changes != before else 0
 
     def packet_size(self, info: ConnectionInfo) -> int:
         """Return the largest packet that is accepted from an accepted client."""

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from gateway.access.listeners import Origin
+from gateway.mqtt.output import Pending
 from gateway.mqtt.packets import Will
 from gateway.mqtt.publication import Publication
 from gateway.session.journal import NO_JOURNAL, Journal
@@ -17,8 +18,8 @@ class Durability(Protocol):
     """Rows that wait for a disk; the storage layer's writer has this shape."""
 
     @property
-    def pending_rows(self) -> int:
-        """Rows that are pending and not on disk yet; within a turn it only rises."""
+    def pending(self) -> Pending:
+        """What was noted and answers wait for, always the same object."""
         ...
 
     def commit_number(self) -> int:
@@ -29,32 +30,11 @@ class Durability(Protocol):
 class InMemory:
     """Durability of a broker without a disk: no answer waits."""
 
-    pending_rows = 0
+    pending = Pending()
 
     def commit_number(self) -> int:
         """Return 0."""
         return 0
-
-
-class Pending(Protocol):
-    """Counts what answers wait for; both numbers only rise."""
-
-    @property
-    def changes(self) -> int:
-        """How many changes were noted."""
-        ...
-
-    @property
-    def deferred(self) -> int:
-        """How many deferred writes were noted."""
-        ...
-
-
-class NothingPending:
-    """What answers wait for if nothing is stored."""
-
-    changes = 0
-    deferred = 0
 
 
 class Store(Protocol):
@@ -66,11 +46,6 @@ class Store(Protocol):
     @property
     def durable(self) -> bool:
         """False if nothing is stored, and queues are in memory only."""
-        ...
-
-    @property
-    def pending(self) -> Pending:
-        """What was noted and answers wait for, always the same object."""
         ...
 
     @property
@@ -128,7 +103,6 @@ class StoresNothing:
 
     on_undelivered: OnUndelivered
     durable = False
-    pending = NothingPending()
     deferred_commit = 0
     elided_rows = 0
 

@@ -10,6 +10,11 @@ cdef class Barrier:
     cpdef settle(self)
 
 @cython.final
+cdef class Pending:
+    cdef public long long changes
+    cdef public long long deferred
+
+@cython.final
 cdef class _Part:
     cdef Py_ssize_t acknowledgements
     cdef Barrier barrier

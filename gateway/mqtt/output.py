@@ -32,6 +32,20 @@ class Barrier:
             self.on_settled()
 
 
+class Pending:
+    """Counts what answers wait for; both numbers only rise.
+
+    `changes` are rows and changes that become rows. `deferred` are writes that an answer waits for
+    unless every receiver acknowledges before.
+    """
+
+    __slots__ = ("changes", "deferred")
+
+    def __init__(self) -> None:
+        self.changes = 0
+        self.deferred = 0
+
+
 class _Part:
     """Bytes that are sent together, with the number of exchanges that they finish."""
 

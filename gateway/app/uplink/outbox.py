@@ -13,7 +13,6 @@ from gateway.config.configuration import Configuration
 from gateway.settings.outbox import OutboxSettings, StreamSettings
 from gateway.settings.uplink import UplinkSettings
 from gateway.settings.when_full import WhenFull
-from gateway.storage.engine.pending_batch import PendingBatch
 from gateway.storage.ledger.ledger import Ledger, note_lost
 from gateway.storage.ledger.pages import LedgerPages
 from gateway.storage.ledger.starts import Starts
@@ -25,6 +24,7 @@ from gateway.storage.outbox.row import (
     OutboxRow,
     Outcome,
 )
+from gateway.storage.sessions.broker_store import BrokerStore
 from gateway.uplink.reports.ledger_reports import LedgerReports
 from gateway.uplink.uplink import Uplink
 
@@ -47,8 +47,7 @@ async def start_outbox(
     `on_outcome` is called with the outcomes of rows.
     """
     settings = outbox_settings(run.configuration, streams)
-    store_pending = store.pending
-    pending = store_pending if isinstance(store_pending, PendingBatch) else None
+    pending = store.pending if isinstance(store, BrokerStore) else None
     names = [each.name or "" for each in run.configuration.uplinks]
     outbox = Outbox(storage.database, storage.writer, run.counters, settings, pending, names)
     outbox.on_outcome.append(on_outcome)

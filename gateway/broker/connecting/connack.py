@@ -93,7 +93,7 @@ def _accept(
     *,
     assigned: bool,
 ) -> None:
-    before = state.pending_changes
+    before = state.pending.changes
     take_over(state, packet.client_id, instant)
     _end_of_another_user(state, client, packet, instant)
     session, present = resume(state, packet, instant)

@@ -6,7 +6,7 @@ from gateway.broker.publishing.forward cimport forward
 from gateway.broker.publishing.topic_admissions cimport TopicAdmission, TopicAdmissions
 from gateway.broker.state cimport State
 from gateway.mqtt.connection cimport Connection
-from gateway.mqtt.output cimport Barrier, Output
+from gateway.mqtt.output cimport Barrier, Output, Pending
 from gateway.mqtt.publication cimport Publication
 from gateway.routing.budget cimport Budget
 from gateway.routing.route cimport Route
@@ -38,12 +38,13 @@ cdef _extend(
     State state, Client client, Session session, Publication publication, TopicAdmission admission)
 
 @cython.locals(qos=int, count=Py_ssize_t, barrier=Barrier, commit="long long",
-               connection=Connection, aside=Output, following=Output, checks_rights=bint)
+               connection=Connection, aside=Output, following=Output, unknown=bint)
 cdef Py_ssize_t _publish(
     State state, Client client, Session session, Publication publication, Py_ssize_t first,
     TopicAdmission admission, Instant instant) except -1
 
-@cython.locals(barrier=Barrier, connection=Connection)
+@cython.locals(barrier=Barrier, before="long long", connection=Connection, deferred="long long",
+               pending=Pending)
 cdef tuple _forward(
     State state, Client client, Session session, Publication publication, Py_ssize_t first,
     TopicAdmission admission, Instant instant)

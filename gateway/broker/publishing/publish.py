@@ -240,10 +240,12 @@ def _publish(
     # not split, for the same reason as `forward`
     qos = publication.qos
     refusal, access = admission.refusal, session.granted
-    checks_rights = refusal is None and (admission.guarded or access.restricted)
-    if checks_rights and not state.admissions.may_write(admission, access):
+    # without another call for each message of a topic's only publisher
+    unknown = refusal is None and admission.writer is not access
+    if unknown and not state.admissions.may_write(admission, access):
         refusal = ReasonCode.NOT_AUTHORIZED
-    if refusal is not None or state.settings.check_payload_format:
+    has_format = publication.properties.data and state.settings.check_payload_format
+    if refusal is not None or has_format:
         refusal = _refusal(state, publication, admission, refusal)
     if refusal is not None:
         count = publication.packets.count - first
@@ -294,10 +296,8 @@ def _forward(
     instant: Instant,
 ) -> tuple[Outcome, int, Barrier | None]:
     """Forward messages of QoS 1 or 2; return the result, and what the answer waits for."""
-    store, durability = state.store, state.durability
-    pending = store.pending
-    # as `State.pending_changes`, without a call for each message
-    before, deferred = durability.pending_rows + pending.changes, pending.deferred
+    store, pending = state.store, state.pending
+    before, deferred = pending.changes, pending.deferred
     # The packet identifier of a stored QoS 2 message is in the pending batch. Were the rows of the
     # message skipped, a crash after that batch would lose it: its repetition is only answered.
     barrier = None
@@ -313,8 +313,8 @@ def _forward(
     if publication.commit_within is not None:
         if pending.deferred != deferred:
             commit = store.deferred_commit
-        if durability.pending_rows + pending.changes != before:  # these rows are needed in any case
-            commit, barrier = max(commit, durability.commit_number()), None
+        if pending.changes != before:  # these rows are needed in any case
+            commit, barrier = max(commit, state.durability.commit_number()), None
     return outcome, commit, barrier if commit else None
 
 
@@ -480,7 +480,7 @@ def _complete(
     state: State, client: Client, session: Session, packet_id: int, packet: bytes
 ) -> None:
     counted = session.incoming.remove(packet_id)
-    before = state.pending_changes
+    before = state.pending.changes
     session.journal.note_incoming((packet_id,), released=True)
     commit = state.commit_since(before)
     if counted is None:  # forgotten, but perhaps not yet on disk

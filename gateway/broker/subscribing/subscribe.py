@@ -92,12 +92,12 @@ def handle_subscribe(state: State, client: Client, packet: Subscribe, instant: I
         instant = yield from state.conflation.release(session, released, instant)
     replayed: dict[str, tuple[Subscription, StoredSubscription]] = {}
     channels, unknown = state.channels, ""
-    commit, before = 0, state.pending_changes
+    commit, before = 0, state.pending.changes
     for request in requests:
         if piece.ends_with(request.topic_filter):
             commit = max(commit, state.commit_since(before))
             yield None
-            before = state.pending_changes
+            before = state.pending.changes
         if request.topic_filter.startswith(QUEUE_PREFIX):
             topic_filter = channels.filter_of_queue(request.topic_filter)
             if topic_filter is None:
@@ -368,12 +368,12 @@ def handle_unsubscribe(
     if session.conflated is not None:
         yield from state.conflation.release(session, packet.topic_filters, instant)
     codes = []
-    commit, before = 0, state.pending_changes
+    commit, before = 0, state.pending.changes
     for topic_filter in packet.topic_filters:
         if piece.ends_with(topic_filter):
             commit = max(commit, state.commit_since(before))
             yield None
-            before = state.pending_changes
+            before = state.pending.changes
         if topic_filter.startswith(QUEUE_PREFIX):
             topic_filter = state.channels.filter_of_queue(topic_filter) or topic_filter  # noqa: PLW2901 - the same
         number = state.router.find(session, topic_filter)

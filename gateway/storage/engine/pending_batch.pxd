@@ -1,9 +1,10 @@
 import cython
 
+from gateway.mqtt.output cimport Pending
+
 @cython.final
 cdef class PendingBatch:
-    cdef public Py_ssize_t changes
-    cdef public Py_ssize_t deferred
+    cdef Pending _pending
     cdef public long long deferred_commit
     cdef long long _next_commit
     cdef public object writer

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Protocol
 
+from gateway.mqtt.output import Pending
 from gateway.storage.engine.wake_up import WakeUp
 
 Add = Callable[[str, tuple[object, ...]], int]
@@ -22,6 +23,7 @@ class BatchWriter(Protocol):
     durable: bool
     commit_delay: float
     elided_rows: int
+    pending: Pending
     wake_up: WakeUp
 
     def accepts(self, size: int) -> bool:
@@ -50,29 +52,27 @@ class BatchWriter(Protocol):
 
 
 class PendingBatch:
-    """Announces changes to the writer; `changes` counts those that answers wait for.
+    """Announces changes to the writer, and counts them in `Writer.pending`.
 
-    `deferred` counts changes that answers wait for unless receivers acknowledge first;
-    `deferred_commit` is the batch with the last of these.
+    `deferred_commit` is the batch with the last deferred write.
     """
 
-    __slots__ = ("_next_commit", "changes", "deferred", "deferred_commit", "writer")
+    __slots__ = ("_next_commit", "_pending", "deferred_commit", "writer")
 
     def __init__(self, writer: BatchWriter) -> None:
-        self.changes = 0
-        self.deferred = 0
+        self._pending = writer.pending
         self.deferred_commit = 0
         self._next_commit = 0  # the batch to begin as soon as the one before it is on disk
         self.writer = writer
 
     def changed(self, commit_within: float = 0.0) -> None:
         """Announce a change whose commit begins at most `commit_within` seconds from now."""
-        self.changes += 1
+        self._pending.changes += 1
         self.writer.schedule_commit(commit_within)
 
     def defer(self) -> None:
         """Announce a deferred write: it is for the batch after the pending one."""
-        self.deferred += 1
+        self._pending.deferred += 1
         self.deferred_commit = self._next_commit = self.writer.batch + 1
 
     def go_on(self) -> None:
@@ -84,7 +84,7 @@ class PendingBatch:
 
         It is in the pending batch at the latest.
         """
-        self.deferred += 1
+        self._pending.deferred += 1
         self.deferred_commit = max(self.deferred_commit, self.writer.batch)
 
     def committed(self, batch: int) -> None:

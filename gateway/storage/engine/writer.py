@@ -3,16 +3,16 @@
 import asyncio
 import contextlib
 import logging
-import math
 from collections.abc import Callable, Coroutine
 from time import monotonic
 from typing import Any
 
 from gateway.counters import Counters
+from gateway.mqtt.output import Pending
 from gateway.storage.engine.connection import Batch, Connection, Row
 from gateway.storage.engine.damage import is_disk_full
 from gateway.storage.engine.free_space import FreeSpace, give_space_back
-from gateway.storage.engine.wake_up import WakeUp
+from gateway.storage.engine.wake_up import CommitDue, WakeUp
 
 
 class CommitFigures:
@@ -221,52 +221,6 @@ MEMORY_DELAY = 1.0
 """Seconds by which a commit of the class `memory` is delayed: nobody waits for it."""
 
 
-class CommitDue:
-    """The earliest time by which a commit must begin.
-
-    `at` is a second of the loop's clock: 0.0 for at once, infinite while nothing is scheduled, or
-    only what counts from the end of the present turn. `wanted` is True once a commit was scheduled,
-    and `commit_within` the shortest delay of those.
-    """
-
-    __slots__ = ("_after_turn", "at", "commit_within", "wanted")
-
-    def __init__(self) -> None:
-        self.clear()
-
-    def clear(self) -> None:
-        """Begin with a new batch, for which nothing is scheduled."""
-        self.wanted = False
-        self.at = math.inf
-        self.commit_within = math.inf
-        self._after_turn = math.inf  # a delay that counts from the turn's end
-
-    @property
-    def passed(self) -> bool:
-        """True when the commit is due."""
-        return not self.at or self.at <= asyncio.get_running_loop().time()
-
-    def schedule(self, commit_within: float, commit_delay: float, stretch: float) -> None:
-        """Have it begin at most `commit_within` seconds from now (`Writer.schedule_commit`)."""
-        if commit_within >= self.commit_within:
-            return  # an earlier call with a shorter delay is due before
-        self.commit_within = commit_within
-        self.wanted = True
-        if commit_within <= 0.0:
-            self.at = 0.0
-        elif commit_within <= commit_delay:
-            self._after_turn = commit_within
-        else:
-            commit_within = max(commit_delay, commit_within * stretch)
-            self.at = min(self.at, asyncio.get_running_loop().time() + commit_within)
-
-    def end_turn(self) -> None:
-        """Start the delay that counts from the end of the turn."""
-        if self._after_turn < math.inf:
-            due = asyncio.get_running_loop().time() + self._after_turn
-            self.at, self._after_turn = min(self.at, due), math.inf
-
-
 class Writer:
     """Commits rows in batches; nothing may be acknowledged before `committed` reaches its batch.
 
@@ -308,6 +262,7 @@ class Writer:
         self.commit_delay = commit_delay
         self.refuses = ""
         """Why the database must not get more messages, set by the part that finds out."""
+        self.pending = Pending()
         self.pending_rows = 0
         self.pending_bytes = 0
         self.elided_rows = 0
@@ -375,6 +330,7 @@ class Writer:
                 size += len(value)
         self._open_rows += 1
         self._open_bytes += size
+        self.pending.changes += 1
         self.pending_rows += 1
         self.pending_bytes += size
         return self.batch
@@ -392,6 +348,7 @@ class Writer:
         self._open_batch.append((statement, rows))
         self._open_rows += len(rows)
         self._open_bytes += size
+        self.pending.changes += len(rows)
         self.pending_rows += len(rows)
         self.pending_bytes += size
 

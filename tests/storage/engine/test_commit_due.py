@@ -3,7 +3,7 @@ import math
 
 import pytest
 
-from gateway.storage.engine.writer import CommitDue
+from gateway.storage.engine.wake_up import CommitDue
 from tests.support.table import table
 
 DELAY = 0.005

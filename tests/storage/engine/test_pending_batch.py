@@ -19,7 +19,7 @@ def test_a_deferred_write_is_announced_when_its_turn_has_come() -> None:
     pending = PendingBatch(disk)
     pending.defer()
     assert disk.commit_number() == 0
-    assert (pending.deferred, pending.deferred_commit) == (1, 2)
+    assert (disk.pending.deferred, pending.deferred_commit) == (1, 2)
     pending.committed(1)
     assert disk.wanted == disk.commit_delay / 2
     disk.wanted = None

@@ -35,12 +35,12 @@ def opened(disk: SqliteDisk, within: float = 0.0) -> tuple[BrokerStore, SessionJ
 
 
 def test_changes_are_due_as_the_class_of_the_session_says(disk: SqliteDisk) -> None:
-    store, journal = opened(disk, 0.05)
+    _, journal = opened(disk, 0.05)
     journal.store(60, None)
     assert disk.wanted == 0.05
-    assert store.pending.changes == 1
+    assert disk.pending.changes == 1
     journal.store(60, None)
-    assert store.pending.changes == 1  # it says nothing new
+    assert disk.pending.changes == 1  # it says nothing new
     disk.commit()
     journal.disconnect(5)
     assert disk.wanted == PUT_OFF
@@ -88,7 +88,7 @@ def test_deliveries_are_due_as_the_class_of_their_message_says(
 
 @pytest.mark.parametrize("deferred", [False, True])
 def test_what_is_kept_in_memory_alone_has_no_row(disk: SqliteDisk, deferred: bool) -> None:
-    store, journal = opened(disk)
+    _, journal = opened(disk)
     span = one(qos=2)
     span.publication.commit_within = None
     span.publication.barrier = Barrier()
@@ -97,7 +97,7 @@ def test_what_is_kept_in_memory_alone_has_no_row(disk: SqliteDisk, deferred: boo
     journal.sent(span)
     journal.done(span, 0, 1)
     journal.close([span])
-    assert (span.sequence, span.publication.stored_for, store.pending.deferred) == (0, 0, 0)
+    assert (span.sequence, span.publication.stored_for, disk.pending.deferred) == (0, 0, 0)
 
 
 def test_what_is_released_before_its_row_is_written_is_so_in_it(disk: SqliteDisk) -> None:

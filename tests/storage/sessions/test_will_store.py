@@ -35,7 +35,7 @@ def test_a_will_comes_back_as_it_was() -> None:
     store, _ = after_a_crash(disk)
     store.store_will("c", "u", HALL, WILL)
     store.store_will("plain", None, HALL, Will("t", b""))
-    assert (store.pending.changes, disk.wanted) == (2, 0.0)
+    assert (disk.pending.changes, disk.wanted) == (2, 0.0)
     disk.commit()
     _, wills = after_a_crash(disk)
     assert wills == [
@@ -70,7 +70,7 @@ def test_a_will_that_is_dropped_is_gone() -> None:
     store.drop_will("c")
     store.drop_will("c")  # it has none any more: nothing to write
     store.drop_will("never")
-    assert store.pending.changes == 1
+    assert disk.pending.changes == 1
     disk.commit()
     assert after_a_crash(disk)[1] == []
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 from gateway.counters import Counters
+from gateway.mqtt.output import Pending
 from gateway.session.restored import Restored
 from gateway.storage.engine.connection import Row
 from gateway.storage.engine.migrations.migrate import migrate
@@ -46,6 +47,7 @@ class SqliteDisk:
 
     def begin(self) -> None:
         """Start anew on what was committed."""
+        self.pending = Pending()
         self.pending_rows = 0
         self.elided_rows = 0
         self.batch = 1
@@ -62,6 +64,7 @@ class SqliteDisk:
 
     def add(self, statement: str, row: Row) -> int:
         self.rows.append((statement, row))
+        self.pending.changes += 1
         self.pending_rows += 1
         return self.batch
 
@@ -76,6 +79,7 @@ class SqliteDisk:
 
     def gather(self) -> None:
         """Have something to write that is no row of ours."""
+        self.pending.changes += 1
         self.pending_rows += 1
         self.schedule_commit(0.0)
 

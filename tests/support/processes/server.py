@@ -13,6 +13,7 @@ from gateway.broker.connecting.connection_info import Anonymous, Authenticator
 from gateway.clock import Clock
 from gateway.counters import Counters
 from gateway.mqtt.message import Message
+from gateway.mqtt.output import Pending
 from gateway.mqtt.packets import Publish
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.server.listening.listener import Listener
@@ -40,6 +41,7 @@ class HeldWriter:
         self.wanted: list[float] = []
         self.durable = durable
         self.rows: list[tuple[str, tuple[object, ...]]] = []
+        self.pending = Pending()
         self.pending_rows = 0
         self.turns = 0
         self.full = False
@@ -48,6 +50,7 @@ class HeldWriter:
 
     def add(self, statement: str, row: tuple[object, ...], within: float = 0.0) -> int:
         self.rows.append((statement, row))
+        self.pending.changes += 1
         self.pending_rows += 1
         self.schedule_commit(within)
         return self.batch
