@@ -80,7 +80,7 @@ class ClockStamp:
 
     def watch(self, expiry: Expiry, writer: Writer) -> None:
         """Check the clock before each batch, and write its time with the batch."""
-        expiry.clock_ahead = self._ahead
+        expiry.clock_ahead = float(self._ahead)
         writer.before_batch.insert(0, partial(self._add_row, expiry, writer))
 
     def check(self, expiry: Expiry) -> None:

@@ -50,9 +50,6 @@ def address_name(address: object) -> str:
 
 logger = logging.getLogger(__name__)
 
-HIGH_WATER = 256 * 1024
-"""Bytes in the socket's write buffer above which a connection gets no more output."""
-
 CLOSE_TIMEOUT = 5.0
 """Seconds that a peer has at the end of a connection to read its output and to close."""
 
@@ -131,7 +128,8 @@ class ClientTransport:
     def connection_made(self, transport: asyncio.Transport) -> None:
         """Create the connection's broker client."""
         self._transport = transport
-        self._transport.set_write_buffer_limits(high=HIGH_WATER)
+        # no more output while the kernel has not accepted the last: it is bounded and counted here
+        self._transport.set_write_buffer_limits(high=0)
         self._client = self._turn.broker.open(
             self._authenticator,
             peer_name(transport),
@@ -147,6 +145,8 @@ class ClientTransport:
             return
         turn = self._turn
         self.active = True
+        if client.connection.touched:  # by a message, before its peer sent something
+            turn.touch(self)
         turn.client = client  # for the report, if this turn is a long one
         unknown = client.session is None
         try:
@@ -271,7 +271,7 @@ class ClientTransport:
         """Write what may be sent; return the batch that the rest waits for, 0 if none."""
         # not split: each write of each connection comes here
         client, transport = self._client, self._transport
-        if client is None or transport is None or transport.is_closing() or self._finished:
+        if client is None or transport is None or self._finished:
             return 0
         connection, session, monotonic = client.connection, client.session, now.monotonic
         self.active = False
@@ -313,7 +313,7 @@ class ClientTransport:
                 client.held
                 or output >= _NOTED_OUTPUT
                 or (session is not None and session.inflight.held >= _NOTED)
-                or transport.get_write_buffer_size()
+                or self._paused
             ):
                 self._note_held(client)
             if output or client.closing or self._held_back:
@@ -427,7 +427,7 @@ class ClientTransport:
         turn, client = self._turn, self._client
         if client is not None and client.aborted:
             self.active = True  # written first: memory must be freed
-        turn.touched[self] = None
+        (turn.active if self.active else turn.late)[self] = None
         if not turn.scheduled:
             turn.schedule()
 

@@ -5,7 +5,7 @@ from gateway.broker.client cimport Client
 from gateway.broker.instant cimport Instant
 from gateway.server.socket_selector cimport SocketSelector
 from gateway.session.traffic cimport Traffic
-from gateway.storage.engine.wake_up cimport WakeUp
+from gateway.storage.engine.wake_up cimport CommitDue, WakeUp
 
 cdef double _STEP
 cdef long long _TURN_BYTES
@@ -24,12 +24,12 @@ cdef class LongestTurn:
 cdef class Turn:
     cdef double _armed_for
     cdef object _clock
-    cdef object _due
+    cdef CommitDue _due
+    cdef object _expiry
     cdef bint _goes_on
-    cdef dict _active
     cdef dict _held
     cdef Instant _instant
-    cdef dict _late
+    cdef list _lines
     cdef object _promises
     cdef long long _round
     cdef readonly object _timer
@@ -38,16 +38,17 @@ cdef class Turn:
     cdef object _waking
     cdef double _write_until
     cdef object _writer
+    cdef readonly dict active
     cdef readonly Broker broker
     cdef public Client client
     cdef readonly object flushes
+    cdef readonly dict late
     cdef readonly LongestTurn longest
     cdef readonly object loop
     cdef readonly object monotonic
     cdef readonly bint overrun
     cdef readonly bint scheduled
     cdef readonly SocketSelector sockets
-    cdef readonly dict touched
     cdef readonly object wall_ms
     cdef readonly object wall_ns
 
@@ -65,12 +66,11 @@ cdef class Turn:
     cpdef end(self)
     cdef _note_longest(self, elapsed)
     cpdef schedule(self)
-    @cython.locals(touched=dict, active=dict, late=dict, until=double, in_time=bint,
-                   polls="long long")
+    @cython.locals(batch="long long", committed="long long", first=bint, held=dict, in_time=bint,
+                   polls="long long", waiting=dict, written=Py_ssize_t)
     cdef _flush(self, Instant now)
-    @cython.locals(committed="long long", batch="long long", held=dict, written=Py_ssize_t,
-                   count=Py_ssize_t)
-    cdef bint _write(self, dict waiting, Instant now, double until) except -1
+    cdef bint _has_time(self, double second) except -1
+    cdef _postpone(self, list rest)
     cpdef _go_on(self)
     cdef _run_committed(self)
     cdef _arm(self)

@@ -92,14 +92,14 @@ class Turn:
     """Collects the changes of one turn of the loop and completes them at its end."""
 
     __slots__ = (
-        "_active",
         "_armed_for",
         "_clock",
         "_due",
+        "_expiry",
         "_goes_on",
         "_held",
         "_instant",
-        "_late",
+        "_lines",
         "_promises",
         "_round",
         "_timer",
@@ -108,22 +108,25 @@ class Turn:
         "_waking",
         "_write_until",
         "_writer",
+        "active",
         "broker",
         "client",
         "flushes",
+        "late",
         "longest",
         "loop",
         "monotonic",
         "overrun",
         "scheduled",
         "sockets",
-        "touched",
         "wall_ms",
         "wall_ns",
     )
 
     def __init__(self, broker: Broker, writer: Writer, clock: Clock) -> None:
         self.broker = broker
+        self._expiry = broker.expiry
+        self._lines = broker.connection_lines.waiting
         self._writer = writer
         self._wake_up = writer.wake_up
         self._waking: asyncio.TimerHandle | None = None  # if no selector checks it
@@ -140,13 +143,13 @@ class Turn:
         self.longest = LongestTurn()
         self.flushes = FlushWheel(broker.deadlines, broker.settings.delivery.flush_sessions)
         self.scheduled = False
-        self.touched: dict[Flushable, None] = {}
-        self._goes_on = False  # the loop is scheduled to write to `_late`
+        self._goes_on = False  # the loop is scheduled to write to the rest
         # touched and unwritten: clients that sent something
-        self._active: dict[Flushable, None] = {}
-        self._late: dict[Flushable, None] = {}  # and all others
+        self.active: dict[Flushable, None] = {}
+        self.late: dict[Flushable, None] = {}  # and all others
         self._round = -1  # the poll after which connections were last written to
-        self._write_until = 0.0  # the monotonic second at which that round's writing must stop
+        # the monotonic second at which that round's writing must stop, 0.0 before its second write
+        self._write_until = 0.0
         self._held: dict[Flushable, int] = {}  # the batch that each waits for
         self._promises: deque[tuple[int, Callable[[], None]]] = deque()
         self._timer: asyncio.TimerHandle | None = None
@@ -175,10 +178,10 @@ class Turn:
             # without `__init__`, a function of Python where nothing is compiled
             self._instant = instant = Instant.__new__(Instant)
             instant.monotonic, instant.wall = now, wall
-            ahead = self.broker.expiry.clock_ahead
+            ahead = self._expiry.clock_ahead
             if abs(wall - 1000.0 * now - ahead) >= _STEP:
                 # before anything gets a time after the step
-                self.broker.expiry.check_clock(instant)
+                self._expiry.check_clock(instant)
             if sockets is not None and sockets.serving:
                 self.scheduled = sockets.begun = True  # the selector ends the turn
             elif not self.scheduled:
@@ -187,14 +190,15 @@ class Turn:
 
     def touch(self, connection: Flushable) -> None:
         """Let the connection write at the end of this turn."""
-        self.touched[connection] = None
+        (self.active if connection.active else self.late)[connection] = None
         if not self.scheduled:
             self.schedule()
 
     def write_early(self, connection: Flushable) -> None:
         """Let the connection write at once what may be sent, and the rest as usual."""
         # its output is written here: the end of the turn would find nothing
-        self.touched.pop(connection, None)
+        self.active.pop(connection, None)
+        self.late.pop(connection, None)
         batch = connection.flush(self._writer.committed, self.now())
         if batch:
             self._held[connection] = batch  # an answer in it waits for that batch's commit
@@ -244,9 +248,9 @@ class Turn:
         """Write what may be sent and hand over the rows."""
         self.scheduled = True  # what writing touches is written here, not in the next turn
         instant, broker = self._instant, self.broker
-        if broker.connection_lines.waiting:
+        if self._lines:
             broker.connection_lines.write()
-        if self.touched or self._active or self._late:
+        if self.active or self.late:
             self._flush(instant or self.now())
             instant, traffic = self._instant, broker.traffic
             # as `begin_turn`, without a call for each: undelivered bytes fill no turn
@@ -297,51 +301,49 @@ class Turn:
 
         First to those that sent something.
         """
-        active, late = self._active, self._late
+        committed, held, monotonic = self._writer.committed, self._held, self.monotonic
         polls = -1 if self.sockets is None else self.sockets.polls
-        monotonic = self.monotonic
+        first = polls < 0 or polls != self._round  # a round may end several turns
+        if first:
+            self._round, self._write_until = polls, 0.0
         in_time = True
-        if polls < 0 or polls != self._round:
-            self._round = polls
-            self._write_until = monotonic() + _WRITING
-        else:  # a round may end several turns
-            in_time = monotonic() < self._write_until
-        until = self._write_until
         # A write may free a window or a channel's consumer, whose messages touch others in turn.
-        while in_time and (self.touched or active or late):
-            touched, self.touched = self.touched, {}
-            for each in touched:
-                (active if each.active else late)[each] = None
-            in_time = not active or self._write(active, now, until)
-            in_time = in_time and (not late or self._write(late, now, until))
-            if in_time and self.touched:
-                in_time = monotonic() < until
-        if not in_time and not self._goes_on:
-            self._goes_on = True
-            self.loop.call_soon(self._go_on)
+        while in_time and (self.active or self.late):
+            if self.active:
+                waiting, self.active = self.active, {}
+            else:
+                waiting, self.late = self.late, {}
+            for written, connection in enumerate(waiting):
+                if first:  # of its round: it is written to in any case
+                    first = False
+                elif not self._has_time(monotonic()):
+                    in_time = False
+                    self._postpone(list(waiting)[written:])
+                    break
+                batch = connection.flush(committed, now)
+                if batch:
+                    held[connection] = batch
+                # nothing waits any more, so the next commit need not touch it
+                elif held:
+                    held.pop(connection, None)
         # no PUBLISH is handled until this output is written, so memory is bounded
         self.broker.traffic.unfinished = not in_time
 
-    def _write(self, waiting: dict[Flushable, None], now: Instant, until: float) -> bool:
-        """Write to one or more of these and remove them; return whether there was time for all."""
-        committed, held, monotonic = self._writer.committed, self._held, self.monotonic
-        written, count = 0, len(waiting)
-        for connection in waiting:  # writing may touch others: those are not among these yet
-            if written and monotonic() >= until:
-                break
-            written += 1
-            batch = connection.flush(committed, now)
-            if batch:
-                held[connection] = batch
-            # nothing waits any more, so the next commit need not touch it
-            elif held:
-                held.pop(connection, None)
-        if written == count:
-            waiting.clear()
-            return True
-        for connection in list(waiting)[:written]:
-            del waiting[connection]
-        return False
+    def _has_time(self, second: float) -> bool:
+        """Return whether this round may write to another connection."""
+        if not self._write_until:
+            self._write_until = second + _WRITING
+        return second < self._write_until
+
+    def _postpone(self, rest: list[Flushable]) -> None:
+        """Write to these in the next round, before others that are touched meanwhile."""
+        active = [each for each in rest if each.active]
+        late = [each for each in rest if not each.active]
+        self.active = dict.fromkeys([*active, *self.active])
+        self.late = dict.fromkeys([*late, *self.late])
+        if not self._goes_on:
+            self._goes_on = True
+            self.loop.call_soon(self._go_on)
 
     def _go_on(self) -> None:
         self._goes_on = False
@@ -351,7 +353,7 @@ class Turn:
         for connection, batch in self._held.items():
             # the held part may be sent now; the next turn's end writes it
             if batch <= committed:
-                self.touched[connection] = None
+                (self.active if connection.active else self.late)[connection] = None
         if not self.scheduled:
             self.schedule()
 

@@ -7,7 +7,6 @@ import pytest
 
 from gateway.clock import Clock
 from gateway.mqtt import connection as connection_module
-from gateway.server import transport as transport_module
 from gateway.server.gateway_loop import GatewayLoop
 from tests.support.disk.storage import Store, open_store
 from tests.support.places import KINDS, Open, Place, open_place
@@ -70,7 +69,6 @@ def pytest_asyncio_loop_factories() -> dict[str, Callable[[], asyncio.AbstractEv
 def narrow(held: Server, monkeypatch: pytest.MonkeyPatch) -> Server:
     """Give a server whose buffers, and the kernel's behind them, hold next to nothing."""
     monkeypatch.setattr(connection_module, "MAXIMUM_UNSENT", SMALL)
-    monkeypatch.setattr(transport_module, "HIGH_WATER", SMALL)
     assert held.listener._server is not None
     for sock in held.listener._server.sockets:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SMALL)

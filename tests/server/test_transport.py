@@ -1,5 +1,6 @@
 import asyncio
 import logging
+from typing import cast
 
 import pytest
 
@@ -17,7 +18,7 @@ from gateway.mqtt.packets import (
     PubRec,
 )
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.server.transport import NOTED_OUTPUT
+from gateway.server.transport import NOTED_OUTPUT, ClientTransport
 from gateway.session.span import Span
 from tests.support.broker.publications import publish
 from tests.support.disk.storage import Store, until
@@ -69,6 +70,21 @@ async def test_a_hundred_messages_share_a_commit(server: Server, store: Store) -
     assert answers == [PubAck(1 + number) for number in range(100)]
     assert 1 <= store.counters.count("tidegate/storage/commits") - before <= 5
     assert store.counters.count("tidegate/storage/rows") == 100
+
+
+# --- order ----------------------------------------------------------------------------------
+
+
+async def test_a_client_that_sends_something_is_written_to_before_the_others(held: Server) -> None:
+    client = await held.clients.connect("c")
+    connection = held.broker.clients["c"].connection
+    transport = cast("ClientTransport", connection.on_output)
+    connection.send(PingResp())  # as a message of another client would
+    assert list(held.turn.late) == [transport]
+    assert not held.turn.active
+    transport.data_received(encode(PingReq(), MQTT_5))
+    assert list(held.turn.active) == [transport]
+    assert [await client.receive(), await client.receive()] == [PingResp(), PingResp()]
 
 
 # --- ends -----------------------------------------------------------------------------------

@@ -86,13 +86,14 @@ async def test_what_is_touched_by_the_writing_waits_when_its_time_is_over(
     broker: Broker, held_writer: HeldWriter
 ) -> None:
     turn = Turn(broker, held_writer, Ticking())  # type: ignore[arg-type]  # by shape
-    first, second, third = Line(), Line(), Line()
+    first, second, third, fourth = Line(), Line(), Line(), Line()
     second.on_flush = partial(turn.touch, third)
+    third.on_flush = partial(turn.touch, fourth)
     turn.touch(first)
     turn.touch(second)
     turn.end()
-    assert (len(first.flushed), len(second.flushed), len(third.flushed)) == (1, 1, 0)
-    await until(lambda: bool(third.flushed))
+    assert [len(each.flushed) for each in (first, second, third, fourth)] == [1, 1, 1, 0]
+    await until(lambda: bool(fourth.flushed))
     assert not broker.traffic.unfinished
     turn.stop()
 

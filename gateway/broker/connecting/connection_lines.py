@@ -143,7 +143,8 @@ class ConnectionLines:
 
     def write(self) -> None:
         """Log the lines."""
-        lines, self.waiting = self.waiting, []
+        lines = self.waiting.copy()
+        self.waiting.clear()  # the turn reads this list
         if logger.isEnabledFor(logging.INFO):
             logger.info("%s", "\n".join(line % values for line, values in lines))
 

@@ -85,7 +85,7 @@ class Expiry:
         ahead = instant.wall - round(1000 * instant.monotonic)
         gained = ahead - self.clock_ahead
         if not abs(gained) < STEP:  # or before the first check
-            self.clock_ahead = ahead
+            self.clock_ahead = float(ahead)
         if gained >= STEP:
             self._store.clock_set_forward(int(gained), instant.wall)
 
