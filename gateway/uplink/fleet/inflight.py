@@ -65,7 +65,7 @@ class Inflight:
     attempt. If several are refused and none is accepted, nothing is sent while `held`. A batch that
     it refused permanently is split: `again` returns its rows, which are sent separately. Messages
     of QoS 0 have negative packet identifiers, and are done when they are written. `report` is
-    called with a text when sending begins to be held, and with "" when it goes on.
+    called with a text while sending is held or messages were refused temporarily, and then with "".
     """
 
     __slots__ = (
@@ -225,7 +225,9 @@ class Inflight:
         """
         cause = cause or f"0x{code:02X}"
         uplink = self._uplink
-        self.refusals.discard(row.id)
+        if row.id in self.refusals.by_id:
+            self.refusals.discard(row.id)
+            self._report_refusals()
         name = self._context.settings.name or ""
         self._context.rejected.add(row, code, self._clock.wall_ms(), cause, name)
         if self._context.requests.retained is not None:
@@ -271,6 +273,7 @@ class Inflight:
         self._context.session.note_sent((row,))
         # it may be evicted while it waits
         row.claimed &= ~self._uplink
+        self._report_refusals()
         return True
 
     def _log(self, key: int, row: OutboxRow, what: str) -> None:
@@ -347,14 +350,24 @@ class Inflight:
         self._delivered.extend(rows)
         if self._separate:
             self._separate.difference_update([row.id for row in rows])
-        if self.refusals.by_id:
+        if self.refusals.by_id or self._refused or self.held_until:
             for row in rows:
                 self.refusals.discard(row.id)
-        if self._refused or self.held_until:
             self._refused.clear()
             self.held_until = 0.0
             self._hold.reset()
+            self._report_refusals()
+
+    def _report_refusals(self) -> None:
+        """Report the messages that were refused temporarily, unless sending is held for them."""
+        refused = self.refusals.by_id
+        if self.held_until:
+            return
+        if not refused:
             self._report("")
+            return
+        code = refused[next(reversed(refused))].code
+        self._report(f"refused for now and tried again: {len(refused):,} messages (0x{code:02X})")
 
     def _hold_all(self, code: int, rows: Sequence[OutboxRow]) -> None:
         """Pause sending; messages refused for the first time are sent first after the pause."""

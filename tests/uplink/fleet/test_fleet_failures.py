@@ -83,6 +83,26 @@ async def test_what_is_too_large_for_the_server_is_rejected_unsent(
     assert rows == [(3, 0x95), (4, 0x90)]
 
 
+async def test_what_is_too_large_for_now_is_said_while_it_waits(
+    store: Store, fleet_broker: FleetBroker
+) -> None:
+    fleet_broker.connack = ConnAck(properties=Properties(maximum_packet_size=400))
+
+    def error() -> object:
+        return store.counters.values["tidegate/uplink/error"]
+
+    async with running(store, uplink_settings(fleet_broker.port)) as uplink:
+        await connected(uplink)
+        add_rows(store, 1, 1)
+        add_rows(store, 2, 3, payload=bytes(400))
+        await until(lambda: error() == "refused for now and tried again: 2 messages (0x95)")
+        assert (uplink.state, numbers_of(fleet_broker)) == ("connected", [1])
+        fleet_broker.connack = ConnAck()
+        fleet_broker.drop()
+        await until(lambda: store.outbox.rows == 0)
+        await until(lambda: error() == "")
+
+
 async def test_a_topic_that_the_prefix_makes_too_long_is_rejected(
     store: Store, fleet_broker: FleetBroker
 ) -> None:
