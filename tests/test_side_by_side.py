@@ -69,7 +69,7 @@ def project(tmp_path: Path) -> Path:
     (tmp_path / "gateway").mkdir()
     (tmp_path / "gateway/__init__.py").touch()
     (tmp_path / "gateway/code.py").write_text(CODE)
-    (tmp_path / "gateway/never.py").write_text("imported = False")
+    (tmp_path / "gateway/never.py").write_text("def never():\n    return 1\n")
     shutil.copytree(ROOT / "tests/support", tmp_path / "tests/support")
     shutil.copy(ROOT / "tests/conftest.py", tmp_path / "tests")
     add(tmp_path, "mqtt", "core")
@@ -126,7 +126,7 @@ def test_what_passes_in_its_second_run_is_told_and_lines_are_found_in_every_work
         ).stdout
     (line,) = (line for line in shown.splitlines() if line.startswith("gateway/code.py"))
     assert line.split()[-1] == "6"  # of `outside` alone
-    assert re.search(r"gateway/never.py .* 0% ", shown)
+    assert re.search(r"gateway/never.py .* 50% ", shown)
 
 
 ROWS = """
@@ -172,6 +172,16 @@ def test_all_that_share_a_java_have_one_worker() -> None:
         path = file.relative_to(ROOT).as_posix()
         if asking.search(file.read_text()):
             assert path.startswith(tuple(each.split("::")[0] for each in side_by_side.SPARK)), path
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3, 6, 16])
+def test_each_file_is_in_the_share_of_some_worker(workers: int) -> None:
+    for file in (ROOT / "tests").rglob("test_*.py"):
+        path = file.relative_to(ROOT).as_posix()
+        having = [n for n in range(workers) if side_by_side.is_shared(path, n, workers)]
+        assert having, path
+        if any(name.startswith(path) or path.startswith(name) for name in side_by_side.SPARK):
+            assert 0 in having, path
 
 
 def test_files_that_are_spread_have_no_fixture_in_common() -> None:

@@ -1,14 +1,19 @@
 """How tests share the machine: which are kept together, run once more, or run without coverage."""
 
 import gc
+import importlib
+import itertools
 import os
-from collections.abc import Generator, Iterator
+import pkgutil
+from collections.abc import Generator, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 from zlib import crc32
 
 import pytest
 from coverage import Coverage
 from coverage.config import CoverageConfig
+from hypothesis import strategies
 from pytest_rerunfailures import StatusDB
 from xdist.scheduler import LoadFileScheduling
 
@@ -102,8 +107,12 @@ MOST_REPEATED = 3
 """Tests that may pass in a second run: a machine that is busy upsets few of them at a time."""
 
 FIRST = "gw0"
-"""The worker that has the tests with Spark. It also measures while modules are imported: in the
+"""The worker that has the tests with Spark. It also measures the imports of all modules: in the
 others they do the same."""
+
+SHARES = 2
+"""Workers that collect a folder. To collect all takes ten seconds in each; of two, one still finds
+work when the other has more."""
 
 PATIENCE = 5
 """By how much the others are nicer. Two fifths of all computing are tests with Spark, one after
@@ -111,15 +120,49 @@ another: they would be half done when the others end, and then leave processors 
 
 
 class Scheduler(LoadFileScheduling):  # type: ignore[misc]  # xdist ships no types
-    """Gives the tests of a file to one worker unless they are SPREAD, and all of SPARK to FIRST."""
+    """Gives the tests of a file to one worker unless they are SPREAD, and all of SPARK to FIRST.
+
+    A worker has collected its share of the files. It gets the first that nobody else has.
+    """
 
     assigned_work: dict[Any, Any]
+    collection: list[str] | None
+
+    def __init__(self, config: pytest.Config, log: Any) -> None:
+        super().__init__(config, log)
+        self._indexes: dict[Any, dict[str, int]] = {}
+        self._files: dict[Any, tuple[str, ...]] = {}
+
+    def add_node_collection(self, node: Any, collection: Sequence[str]) -> None:
+        """Note what a worker can run. One that replaces another has collected all."""
+        self.registered_collections[node] = list(collection)
+        self._indexes[node] = {name: index for index, name in enumerate(collection)}
+        self._files[node] = tuple(dict.fromkeys(map(self._split_scope, collection)))
 
     def schedule(self) -> None:
         """Begin with FIRST: another worker may have been ready sooner."""
+        if self.collection is None:
+            for name in itertools.chain(*self.registered_collections.values()):
+                self.workqueue.setdefault(self._split_scope(name), {})[name] = False
+            found = [name for unit in self.workqueue.values() for name in unit]
+            session = self.config.pluginmanager.getplugin("session")
+            session.testscollected = len(found)  # xdist counts the last worker's
+            self.collection = found
         nodes = sorted(self.nodes, key=lambda node: node.gateway.id != FIRST)
-        self.assigned_work = {node: self.assigned_work[node] for node in nodes}
-        super().schedule()
+        for node in (*nodes, *nodes):  # with one test, a worker waits for the next
+            self._reschedule(node)
+
+    def _reschedule(self, node: Any) -> None:
+        work = self.assigned_work[node]
+        if node.shutting_down or self._pending_of(work) > 2:
+            return
+        scope = next((each for each in self._files[node] if each in self.workqueue), None)
+        if scope is None:
+            node.shutdown()
+            return
+        unit = work[scope] = self.workqueue.pop(scope)
+        indexes = self._indexes[node]
+        node.send_runtest_some([indexes[name] for name, done in unit.items() if not done])
 
     def _split_scope(self, nodeid: str) -> str:
         if nodeid.startswith(SPARK):
@@ -133,6 +176,8 @@ class SideBySide:
     def __init__(self, config: pytest.Config) -> None:
         self._strict = os.environ.get("TIDEGATE_TESTS") == "strict"
         self._worker = hasattr(config, "workerinput")
+        self._name = os.environ.get("PYTEST_XDIST_WORKER", "")
+        self._workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
         self._repeated: dict[str, None] = {}
         self._process_coverage = os.environ.get(MEASURED, "")
         self._coverage = Coverage.current() if self._process_coverage else None
@@ -143,9 +188,12 @@ class SideBySide:
         self._measuring = True
         if self._strict and hasattr(config.option, "reruns"):
             config.option.reruns = 0
-        if self._worker and os.environ.get("PYTEST_XDIST_WORKER") != FIRST:
+        if self._worker:
+            if self._name != FIRST:
+                os.nice(PATIENCE)
+            elif self._coverage:
+                import_all(self._process_coverage)
             self._measure(False)
-            os.nice(PATIENCE)
         gc.disable()  # most of what is made while tests are collected stays
 
     def pytest_sessionstart(self, session: pytest.Session) -> None:
@@ -157,10 +205,28 @@ class SideBySide:
             session.config.failures_db.sock.close()
             session.config.failures_db = StatusDB()
 
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
+        """While workers collect, have Hypothesis note which characters there are.
+
+        It takes three seconds, in a clean clone, and each worker would find none noted.
+        """
+        if session.config.getoption("numprocesses", None):
+            strategies.text().validate()
+        return (yield)
+
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> LoadFileScheduling:
         config.option.loadscopereorder = False  # they stand in the order of `_turn`
         return Scheduler(config, log)
+
+    def pytest_ignore_collect(self, collection_path: Path, config: pytest.Config) -> bool | None:
+        """Leave out what other workers run; one that replaces another collects all."""
+        number = int(self._name.removeprefix("gw") or 0)
+        if number >= self._workers or not collection_path.name.startswith("test_"):
+            return None
+        path = collection_path.relative_to(config.rootpath).as_posix()
+        return None if is_shared(path, number, self._workers) else True
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         for item in items:
@@ -219,6 +285,26 @@ class SideBySide:
         else:
             self._coverage.stop()
             del os.environ[MEASURED]
+
+
+def import_all(process_coverage: str) -> None:
+    """Import all modules that are measured, but for those that are programs."""
+    config = CoverageConfig.deserialize(process_coverage)
+    for source in (Path(pattern).parent for pattern in config.run_include or ()):
+        for module in pkgutil.walk_packages([str(source)], f"{source.name}."):
+            if not module.name.endswith(".__main__"):
+                importlib.import_module(module.name)
+
+
+def is_shared(path: str, worker: int, workers: int) -> bool:
+    """Return whether a file of tests is among those that a worker, one of so many, collects."""
+    if path.startswith(SPREAD):
+        return True
+    if path.startswith(SPARK):
+        return worker == 0
+    first = crc32(path.rpartition("/")[0].encode()) % workers
+    has_spark = worker == 0 and any(name.startswith(path) for name in SPARK)
+    return (worker - first) % workers < SHARES or has_spark
 
 
 def reached_alone(process_coverage: str) -> str:
