@@ -42,7 +42,7 @@ class RoleSettings:
     )
     deny: tuple[str, ...] = key(
         texts,
-        "filters of neither",
+        "filters neither to receive nor to publish",
         (),
     )
 

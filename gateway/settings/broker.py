@@ -129,17 +129,17 @@ class BrokerSettings:
     )
     topic_alias_client_bytes: int = key(
         size(0, 1024**3),
-        "of one client; beyond: the least recently used is reassigned",
+        "memory for aliases of one client; beyond: the least recently used is reassigned",
         ALIAS_CLIENT_BYTES,
     )
     topic_alias_soft_bytes: int = key(
         size(0, 1024**4),
-        "of all clients; beyond: no more are set",
+        "the same of all clients; beyond: no more are set",
         ALIAS_SOFT_BYTES,
     )
     topic_alias_hard_bytes: int = key(
         size(0, 1024**4),
-        "the same; a client that would exceed it loses its aliases",
+        "the same; a client that would exceed this loses its aliases",
         ALIAS_HARD_BYTES,
     )
     receive_maximum: int = key(

@@ -60,7 +60,7 @@ class ChannelSettings:
     )
     memory_messages: int = key(
         whole_number(1, 1_000_000),
-        "in memory; beyond: on disk only, dropped if temporary",
+        "messages in memory; beyond: on disk only, dropped if temporary",
         1_000,
     )
     disk_bytes: int = key(
@@ -80,7 +80,7 @@ class ChannelSettings:
     )
     inflight_timeout: float = key(
         duration(0.1, 86_400),
-        "before [another consumer](channels.md#in-flight) gets an unacknowledged message",
+        "time until [another consumer](channels.md#in-flight) gets an unacknowledged message",
         60.0,
     )
     max_attempts: int = key(
@@ -100,7 +100,7 @@ class ChannelSettings:
     )
     dead_letter_expired: bool = key(
         boolean,
-        "older ones go there, too",
+        "expired messages go there, too",
         default=False,
     )
     maximum_consumers: int = key(

@@ -29,7 +29,7 @@ class DeliveryClassSettings:
     )
     idle_flush: int | None = key(
         milliseconds(0, 10_000),
-        "milliseconds; 0: to the end of the turn",
+        "milliseconds that one may be held; 0: to the end of the turn",
         None,
         shown="200, for `application` 0",
     )
@@ -73,7 +73,7 @@ class DeliverySettings:
 
     flush_sessions: int = key(
         whole_number(0, 1_000_000),
-        "with held messages; beyond: sent at once",
+        "sessions with held messages; beyond: sent at once",
         10_000,
     )
     flush_interval: int = key(
