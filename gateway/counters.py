@@ -1,6 +1,7 @@
 """Counters and gauges of one gateway, by their names under $SYS."""
 
 from collections.abc import Callable
+from typing import cast
 
 
 class Counters:
@@ -11,10 +12,11 @@ class Counters:
     docs/operate/sys-topics.md lists every name with its meaning and unit.
     """
 
-    __slots__ = ("before_reading", "values")
+    __slots__ = ("_counts", "before_reading", "values")
 
     def __init__(self) -> None:
         self.values: dict[str, int | float | str] = {}
+        self._counts = cast("dict[str, int]", self.values)  # those that `add` raises
         self.before_reading: list[Callable[[], None]] = []
 
     def refresh(self) -> None:
@@ -24,13 +26,19 @@ class Counters:
 
     def add(self, name: str, count: int = 1) -> None:
         """Raise the counter `name` by `count`."""
-        self.values[name] = int(self.values.get(name, 0)) + count
+        try:
+            self._counts[name] += count
+        except KeyError:
+            self._counts[name] = count
 
     def add_each(self, names: tuple[str, ...]) -> None:
         """Raise each of these counters by one."""
-        values = self.values
+        counts = self._counts
         for name in names:
-            values[name] = int(values.get(name, 0)) + 1
+            try:
+                counts[name] += 1
+            except KeyError:
+                counts[name] = 1
 
     def set(self, name: str, value: int | float | str) -> None:  # noqa: PYI041
         """Set the gauge `name` to `value`."""

@@ -31,6 +31,7 @@ cdef class OutboxBounds:
     cdef public object log_excess
     cdef readonly object maximum_bytes
     cdef readonly object maximum_rows
+    cdef readonly bint rejects
     cdef readonly object retention
     cdef public object rows
     cdef readonly dict streams

@@ -253,7 +253,8 @@ class OutboxBounds:
     `is_claimed` returns for a row's id whether the fleet may already have it: such a row is not
     evicted. `log_excess` are the bytes by which the write-ahead log exceeds its share. They count
     if the new message would be dropped, since evicting others would only make the log longer.
-    `has_removed` means that the present batch removes rows.
+    `rejects` means that a row may be refused for a bound, of the whole outbox or of a stream, and
+    `has_removed` that the present batch removes rows.
     """
 
     __slots__ = (
@@ -265,6 +266,7 @@ class OutboxBounds:
         "log_excess",
         "maximum_bytes",
         "maximum_rows",
+        "rejects",
         "retention",
         "rows",
         "streams",
@@ -301,6 +303,7 @@ class OutboxBounds:
                 stream.change(
                     each, has_head=self.retention.needs_oldest, drops=self.retention.drops
                 )
+        self.rejects = self._rejects or any(stream.rejects for stream in self)
 
     @property
     def rows_in_memory(self) -> Iterator[OutboxRow]:

@@ -134,7 +134,7 @@ class Outbox:
         if not self._writer.accepts(size):
             self._counters.add("tidegate/storage/rejected")
             return False
-        if self.bounds.refuses(rows):
+        if self.bounds.rejects and self.bounds.refuses(rows):
             self._counters.add("tidegate/outbox/rejected")
             return False
         return True
@@ -219,7 +219,9 @@ class Outbox:
                 changed.append(row)
                 continue
             deleted.append(row)
-            self._reader.mark_deleted(row)
+            row.deleted = True
+            if not row.claimed:  # a claimed row is the object that its sender has
+                self._reader.mark_deleted(row.id)
             if row.lane == RECALL:
                 self.recalled -= 1
         if deleted:

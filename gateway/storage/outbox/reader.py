@@ -157,13 +157,11 @@ class OutboxReader:
         row = self.unwritten.get(identifier) or self._held.get(identifier)
         return row is not None and bool(row.claimed)
 
-    def mark_deleted(self, row: OutboxRow) -> None:
-        """Mark a row as deleted, and the object of it that somebody holds."""
-        row.deleted = True
-        if not row.claimed:  # a claimed row is itself the held object
-            held = self.unwritten.get(row.id) or self._held.get(row.id)
-            if held is not None:
-                held.deleted = True
+    def mark_deleted(self, identifier: int) -> None:
+        """Mark a row as deleted in the object of it that somebody holds."""
+        held = self.unwritten.get(identifier) or self._held.get(identifier)
+        if held is not None:
+            held.deleted = True
 
     def delete(self, identifiers: Iterable[int], batch: int) -> None:
         """Hide these rows: the batch of this number deletes them."""

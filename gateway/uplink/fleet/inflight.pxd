@@ -37,7 +37,7 @@ cdef class Inflight:
     cpdef bint has_capacity(self, Py_ssize_t window, Py_ssize_t receive_maximum) except -1
     cpdef sent(self, mid, Sent sent)
     cpdef again(self)
-    @cython.locals(sent=Sent, now=double)
+    @cython.locals(sent=Sent, now=double, delay=double)
     cpdef acknowledged(self, mid, code)
     @cython.locals(removing=Py_ssize_t, pressing=bint)
     cpdef settle(self)

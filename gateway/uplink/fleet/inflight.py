@@ -189,9 +189,10 @@ class Inflight:
         self.bytes -= sent.size
         self.messages -= sent.messages
         now = self._clock.monotonic()
-        self._pacing.answered(sent.paced, now - sent.at, now)
+        delay = now - sent.at
+        self._pacing.answered(sent.paced, delay, now)
         if self.live is not None:
-            self.live.delay = now - sent.at
+            self.live.delay = delay
         self._counters.values["tidegate/uplink/inflight"] = self.messages
         if self.watched:
             self._suspects.answered(sent, code)

@@ -32,6 +32,3 @@ cdef class FleetMessages:
     @cython.locals(topic=bytes, fields=bytes, tail=bytes, first_byte=int, retains=bint,
                    alias=int, known=bint, high=int, low=int)
     cpdef FleetMessage of(self, OutboxRow row, now, bint resent, bint aliased=*, bint superseded=*)
-
-@cython.locals(length=Py_ssize_t, head=bytes, qos=int, identifier=int)
-cdef FleetMessage _message(int first_byte, bytes topic, bytes tail)

@@ -29,15 +29,20 @@ _PACKET_IDENTIFIER = PACKET_IDENTIFIER
 
 
 class FleetMessage:
-    """A PUBLISH: the bytes before and after its packet identifier, if any, and its size."""
+    """A PUBLISH: the bytes before and after its packet identifier, if any, and its size.
+
+    `topic` is in UTF-8, after its length; `tail` are properties and payload.
+    """
 
     __slots__ = ("head", "qos", "size", "tail")
 
-    def __init__(self, head: bytes, tail: bytes, size: int, qos: int) -> None:
-        self.head = head
+    def __init__(self, first_byte: int, topic: bytes, tail: bytes) -> None:
+        self.qos = first_byte >> _QOS_SHIFT & 1
+        identifier = _PACKET_IDENTIFIER if self.qos else 0
+        length = len(topic) + identifier + len(tail)
+        self.head = _SINGLE_BYTES[first_byte] + write_variable_byte_integer(length) + topic
         self.tail = tail
-        self.size = size
-        self.qos = qos
+        self.size = len(self.head) + identifier + len(tail)
 
     def packet(self, packet_identifier: int, dup: bool = False) -> bytes:
         """Return the QoS 1 packet; with `dup` it was sent before [MQTT-3.3.1-1]."""
@@ -52,7 +57,7 @@ def fleet_message(
     """Return a message without properties."""
     properties = b"\0" if version == MQTT_5 else b""
     first_byte = publish_first_byte(qos=1, retain=retain, dup=False)
-    return _message(first_byte, write_string(topic), properties + payload)
+    return FleetMessage(first_byte, write_string(topic), properties + payload)
 
 
 class FleetMessages:
@@ -97,7 +102,7 @@ class FleetMessages:
         if retains and row.message.retain and self._retains and not superseded:
             first_byte |= _RETAIN
         if not self._mqtt_5:
-            return _message(first_byte, topic, row.message.payload)
+            return FleetMessage(first_byte, topic, row.message.payload)
         fields = write_user_properties(row, self._identity, resent)
         if aliased and self._aliases is not None:
             alias, known = self._aliases.choose(topic)
@@ -109,15 +114,7 @@ class FleetMessages:
         if has_more(row):
             fields = _more_fields(row, now) + fields
         tail = write_variable_byte_integer(len(fields)) + fields + row.message.payload
-        return _message(first_byte, topic, tail)
-
-
-def _message(first_byte: int, topic: bytes, tail: bytes) -> FleetMessage:
-    qos = first_byte >> _QOS_SHIFT & 1
-    identifier = _PACKET_IDENTIFIER if qos else 0
-    length = len(topic) + identifier + len(tail)
-    head = _SINGLE_BYTES[first_byte] + write_variable_byte_integer(length) + topic
-    return FleetMessage(head, tail, len(head) + identifier + len(tail), qos)
+        return FleetMessage(first_byte, topic, tail)
 
 
 def _more_fields(row: OutboxRow, now: int) -> bytes:

@@ -18,6 +18,7 @@ cdef class Sender:
     cdef object _context
     cdef Inflight _inflight
     cdef Lanes _lanes
+    cdef bint _may_follow
     cdef object _metering
     cdef object _next
     cdef Outbox _outbox
@@ -39,8 +40,9 @@ cdef class Sender:
     cpdef send(self, OutboxRow row)
     cpdef flush(self, committed, now)
     cpdef answered(self)
-    @cython.locals(lanes=Lanes, inflight=Inflight, row=OutboxRow)
     cpdef send_fresh(self)
+    @cython.locals(lanes=Lanes, inflight=Inflight, row=OutboxRow)
+    cdef _send_from_memory(self)
     @cython.locals(inflight=Inflight)
     cdef bint _may_send_live(self) except -1
     @cython.locals(inflight=Inflight)

@@ -54,6 +54,7 @@ class Sender:
         "_context",
         "_inflight",
         "_lanes",
+        "_may_follow",
         "_metering",
         "_next",
         "_outbox",
@@ -110,6 +111,7 @@ class Sender:
         self._picking = False
         self.idle = False
         self.is_free = False
+        self._may_follow = False  # a row that was just accepted: it may be sent
         self._batch_limits = batch_limits(context, limits)
         self._batch = None if self._batch_limits is None else Batch(self._batch_limits)
         self._window = context.settings.window
@@ -198,13 +200,15 @@ class Sender:
         """Return whether a live row can be sent as it is added (`LiveSender`)."""
         if self._batch is not None or not self._lanes.accepts(row):
             return False
-        self.is_free = self._may_send_live() and not self._may_send_backlog()
+        self._may_follow = self._may_send_live()
+        self.is_free = self._may_follow and not self._may_send_backlog()
         return True
 
     def send(self, row: OutboxRow) -> None:
-        """Send a live row that was just added, after those that wait for the window."""
+        """Send a live row that was just accepted, after those that wait for the window."""
         self._lanes.push(row)
-        self.send_fresh()
+        if self._may_follow:
+            self._send_from_memory()
         self._at_turn_end(self)
 
     def flush(self, committed: int, now: object) -> int:
@@ -229,9 +233,11 @@ class Sender:
 
     def send_fresh(self) -> None:
         """Send live rows from memory while the window has capacity."""
+        if self._lanes.fresh and self._may_send_live():
+            self._send_from_memory()
+
+    def _send_from_memory(self) -> None:
         lanes, inflight = self._lanes, self._inflight
-        if not lanes.fresh or not self._may_send_live():
-            return
         while lanes.fresh and inflight.has_capacity(self._window, self._receive_maximum):
             row = lanes.next_fresh()
             if row is None:
