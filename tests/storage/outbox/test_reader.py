@@ -23,8 +23,19 @@ async def test_what_is_held_is_the_same_object_however_often_it_is_read(
     again, other = (reader.hold(outbox_row(each - 6, id=each)) for each in (7, 8))
     assert again is first
     assert (reader.is_claimed(7), reader.is_claimed(8)) == (True, False)
-    reader.mark_deleted(outbox_row(2, id=8))
+    reader.mark_deleted(8)
     assert (first.deleted, other.deleted) == (False, True)
+
+
+async def test_an_unwritten_row_is_claimed_and_deleted_like_one_that_is_held(
+    reader: OutboxReader,
+) -> None:
+    row = reader.unwritten[7] = outbox_row(1, id=7)
+    row.claimed = 1
+    assert reader.is_claimed(7)
+    assert [each is row for each in reader.rows] == [True]
+    reader.mark_deleted(7)
+    assert row.deleted
 
 
 async def test_what_nobody_holds_is_forgotten(reader: OutboxReader) -> None:
@@ -33,7 +44,7 @@ async def test_what_nobody_holds_is_forgotten(reader: OutboxReader) -> None:
     del row
     gc.collect()
     assert not reader.is_claimed(7)
-    reader.mark_deleted(outbox_row(1, id=7))
+    reader.mark_deleted(7)
     assert not reader.hold(outbox_row(1, id=7)).deleted
 
 
