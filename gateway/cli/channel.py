@@ -160,7 +160,7 @@ def _create(broker: "LocalBroker", options: argparse.Namespace) -> int:
         keys["filter"] = options.filter
     _, text = read_channel(options.name, json.dumps(keys))
     name = options.name
-    refused = f"did not create channel {name}, and its log has the reason"
+    refused = f"did not create channel {name}"
     ask_gateway(broker, f"channel/{name}/create", text, refused)
     print(f"channel {name}: create")
     return 0
@@ -173,7 +173,7 @@ def _change_filter(broker: "LocalBroker", options: argparse.Namespace) -> int:
     action, topic_filter = options.action, options.filter
     if action not in FILTER_COMMANDS or options.name is not None:
         raise TidegateError("--filter is for pause and resume, without the name of a channel")
-    refused = f"did not {action} topic filter {topic_filter!r}, and its log has the reason"
+    refused = f"did not {action} topic filter {topic_filter!r}"
     ask_gateway(broker, f"channel/{action}", topic_filter, refused)
     print(f"topic filter {topic_filter}: {action}")
     return 0

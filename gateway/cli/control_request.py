@@ -14,6 +14,7 @@ from paho.mqtt.properties import Properties
 
 from gateway.cli.local_broker import LocalBroker
 from gateway.errors import TidegateError
+from gateway.mqtt.reason_codes import ReasonCode
 
 CONTROL = "$CONTROL/tidegate/"
 ANSWERS = "$CONTROL/answers/"
@@ -27,10 +28,17 @@ PAGE = 500
 """Rows of one answer, at most."""
 
 
-def ask_gateway(broker: LocalBroker, part: str, payload: str, refused: str) -> None:
+def ask_gateway(
+    broker: LocalBroker,
+    part: str,
+    payload: str,
+    refused: str,
+    *,
+    reason: str = "its log has the reason",
+) -> None:
     """Publish a request and wait for its PUBACK.
 
-    Raise TidegateError with `refused` and the reason.
+    Raise TidegateError with `refused` and the reason code; `reason` stands for 0x83.
     """
     answered = threading.Event()
     problems = []
@@ -42,7 +50,9 @@ def ask_gateway(broker: LocalBroker, part: str, payload: str, refused: str) -> N
             client.publish(CONTROL + part, payload, qos=1)
 
     def on_publish(_client: paho.Client, _data: Any, _mid: int, code: Any, _more: Any) -> None:
-        if code.is_failure:
+        if code.value == ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR:
+            problems.append(reason)
+        elif code.is_failure:
             problems.append(str(code))
         answered.set()
 
@@ -128,7 +138,8 @@ class Conversation:
             if "code" in answer:
                 answer = self._reason(answer["code"])
         except queue.Empty:
-            answer = {"error": f"no answer within {seconds:.0f} s"}
+            silence = f"the gateway at {self._broker.name} did not answer within {seconds:.0f} s"
+            raise TidegateError(silence) from None
         if "error" in answer:
             raise TidegateError(f"the gateway at {self._broker.name} refused: {answer['error']}")
         return answer

@@ -86,7 +86,11 @@ def command_uplink(broker: LocalBroker, action: str, name: str | None = None) ->
     Without a `name` it is for every uplink.
     """
     part, which = ("uplink", "") if name is None else (f"uplink/{name}", f" {name}")
-    ask_gateway(broker, part, action, f"did not {action} its uplink{which}")
+    if action == "retained":
+        ask_gateway(broker, part, action, f"did not send retained messages of its uplink{which}")
+    else:
+        refused = f"did not {action} its uplink{which}"
+        ask_gateway(broker, part, action, refused, reason="there is none")
     print(f"uplink{which}: {action}")
     return 0
 

@@ -194,7 +194,7 @@ def with_landing(options: argparse.Namespace) -> Settings:
     """
     settings = settings_of(options)
     if not settings.landing.exists():
-        raise PipelineError(f"there is no landing folder {settings.landing}")
+        raise PipelineError(f"there is no landing folder {settings.landing}; --landing names it")
     return settings
 
 

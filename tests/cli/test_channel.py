@@ -84,7 +84,7 @@ def test_a_channel_keeps_its_messages_over_kills_and_can_be_looked_after(
         assert consume(gateway, "$share/jobs/jobs/#", 1) == ["e"]
         refused = tidegate("channel", "resume", "--filter", "jobs/+", *url)
         assert refused.returncode == 2
-        assert "did not resume topic filter 'jobs/+', and its log has the reason" in refused.stderr
+        assert "did not resume topic filter 'jobs/+': its log has the reason" in refused.stderr
         for words in (("empty", "--filter", "a"), ("pause", "jobs", "--filter", "a")):
             assert "--filter is for pause and resume" in tidegate("channel", *words, *url).stderr
         assert "kind            durable" in tidegate("channel", "stats", "jobs", *url).stdout
@@ -145,7 +145,7 @@ def test_a_channel_is_created_while_it_runs_and_is_there_after_a_kill(
         publish(gateway, "mail/1", "one")
         assert consume(gateway, "$queue/mail", 1) == ["one"]
         refused = tidegate("channel", "create", "mail", "--filter", "other", *url)
-        assert "did not create channel mail, and its log has the reason" in refused.stderr
+        assert "did not create channel mail: its log has the reason" in refused.stderr
         assert "there is one with the filter mail/#" in gateway.log()
         assert tidegate("channel", "delete", "mail", *url).returncode == 0
         gateway.kill()

@@ -129,8 +129,7 @@ def test_a_gateway_without_an_uplink_refuses(tidegate: Command, bare: GatewayPro
     done = tidegate("uplink", "pause", url(bare))
     assert done.returncode == 2
     assert done.stderr == (
-        f"tidegate: the gateway at {url(bare)} did not pause its uplink:"
-        " Implementation specific error\n"
+        f"tidegate: the gateway at {url(bare)} did not pause its uplink: there is none\n"
     )
 
 

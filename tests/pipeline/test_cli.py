@@ -165,7 +165,8 @@ def test_a_missing_landing_folder_is_told(
     assert main([command, *folders]) == 2
     said = capsys.readouterr()
     assert said.out == ""
-    assert said.err == f"tidegate-pipeline: there is no landing folder {landing}\n"
+    missing = f"there is no landing folder {landing}; --landing names it"
+    assert said.err == f"tidegate-pipeline: {missing}\n"
 
 
 def test_an_empty_landing_folder_gives_zeros(

@@ -58,7 +58,8 @@ def _ask(options: argparse.Namespace, path: str, seconds: int) -> None:
 
     request = json.dumps({"port": str(Path(path).resolve()), "seconds": seconds})
     try:
-        ask_gateway(LocalBroker.of(options), "port", request, "does not release it")
+        broker, refused = LocalBroker.of(options), "does not release it"
+        ask_gateway(broker, "port", request, refused, reason="none of its bridges has it")
     except TidegateError as error:
         raise BusyPortError(f"{path}: another program has it open, and {error}") from error
 
