@@ -326,12 +326,11 @@ def is_deterministic(item: pytest.Item) -> bool:
 def is_measured(item: pytest.Item) -> bool:
     """Return whether the lines that a test reaches count.
 
-    Those of the core that random examples reach do not: another run would reach others.
+    Those that random examples reach do not: another run would reach others.
     """
     if _folder(item) in UNMEASURED or SECOND_LOOP in item.nodeid:
         return False
-    is_random = item.get_closest_marker("hypothesis") and _folder(item) in DETERMINISTIC
-    return not is_random and item.get_closest_marker("uncovered") is None
+    return not any(item.get_closest_marker(name) for name in ("hypothesis", "uncovered"))
 
 
 def _folder(item: pytest.Item) -> str:
