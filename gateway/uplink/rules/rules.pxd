@@ -14,7 +14,7 @@ cdef class Verdict:
     cdef readonly list results
     cdef readonly object rule
     cdef readonly str stream
-    cdef readonly object uplinks
+    cdef public object uplinks
 
 @cython.final
 cdef class RuleSet:
