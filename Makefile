@@ -1,6 +1,6 @@
 # The only entry point: every target sets up what it needs in .venv.
 .DEFAULT_GOAL := help
-.PHONY: help run install install-pipeline tui pipeline test test-cluster test-fleet test-homeassistant compile test-compiled check check-types check-cython check-tests check-style check-docs format reference docs coverage fuzz mutants crashtest hostile bench bench-full screenshot package package-compiled package-emulated package-deb package-image test-packages clean
+.PHONY: help no-older-library run install install-pipeline tui pipeline test test-cluster test-fleet test-homeassistant compile test-compiled check check-types check-cython check-tests check-style check-docs format reference docs coverage fuzz mutants crashtest hostile bench bench-full screenshot package package-compiled package-emulated package-deb package-image test-packages clean
 
 # PYTHON=python3.13 VENV=.venv-3.13 make test: the same with another interpreter.
 export PYTHON ?= python3
@@ -13,6 +13,9 @@ RECIPE := pyproject.toml setup.py tools/setup.sh
 GATEWAY := $(VENV)/.gateway
 INSTALLED := $(VENV)/.installed
 PIPELINE := $(VENV)/.pipeline
+# What the compiled library is made from: after a change, as by git pull, it is made anew.
+DECLARED := $(shell find gateway -name '*.pxd')
+COMPILED := $(DECLARED) $(DECLARED:.pxd=.py)
 DEVELOP := $(VENV)/.develop
 # Much of what tests do is to wait. A test that ran out of time would have no limit the second time.
 WORKERS := $(shell expr 3 \* $$(nproc))
@@ -34,14 +37,14 @@ BENCH_MQTT_5 := qos0,qos0_fanout,qos1,qos1_durable,qos2,connect,retained
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 20
 
-run: $(GATEWAY) ## start the gateway with the demonstration, examples/demo.toml
+run: $(GATEWAY) no-older-library ## start the gateway with the demonstration, examples/demo.toml
 	@exec $(BIN)/tidegate run --config examples/demo.toml --data ./var
 
 install: $(INSTALLED) ## make .venv with the command tidegate, compiled if possible (TIDEGATE_CYTHON=off: not)
 
 install-pipeline: $(PIPELINE) ## add the fleet's pipeline (PySpark) to .venv
 
-tui: $(GATEWAY) ## watch a running gateway
+tui: $(GATEWAY) no-older-library ## watch a running gateway
 	@exec $(BIN)/tidegate tui
 
 pipeline: $(PIPELINE) ## bring what `make run` wrote into tables
@@ -193,7 +196,12 @@ $(GATEWAY): $(RECIPE)
 	@TIDEGATE_CYTHON=off tools/setup.sh install serial,tui,websocket
 	@touch $@
 
-$(INSTALLED): $(RECIPE)
+# Python would load it instead of the sources.
+no-older-library:
+	@for each in $(wildcard gateway/_compiled.*.so); do \
+	[ -z "$$(find $(COMPILED) -newer $$each)" ] || rm $$each; done
+
+$(INSTALLED): $(RECIPE) $(COMPILED)
 	@tools/setup.sh install serial,tui,websocket
 	@$(BIN)/tidegate --version
 	@touch $(GATEWAY) $@

@@ -347,3 +347,16 @@ def test_what_cannot_be_kept_stops_the_build(
     assert made.returncode != 0
     assert complaint in made.stdout + made.stderr
     assert not list(project.glob("dist/*.whl"))
+
+
+def test_an_installation_is_compiled_again_after_a_source_has_changed(tmp_path: Path) -> None:
+    """As after `git pull`: a library of older sources would be loaded instead of them."""
+    (tmp_path / ".installed").touch()
+
+    def make(*options: str) -> str:
+        words = ["make", "--dry-run", *options, "install", f"VENV={tmp_path}"]
+        return subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+
+    assert "tools/setup.sh" not in make()
+    for source in ("gateway/mqtt/framing.py", "gateway/mqtt/framing.pxd", "setup.py"):
+        assert "tools/setup.sh install" in make("--what-if", source)
