@@ -28,7 +28,7 @@ cdef class Outbox:
     cpdef admits(self, rows)
     @cython.locals(stream=OutboxStream, bounds=OutboxBounds)
     cpdef add(self, OutboxRow row, commit_within=*, double wait=*, Barrier barrier=*)
-    @cython.locals(row=OutboxRow, several=bint, deleted=list, reported=list)
+    @cython.locals(row=OutboxRow, several=bint, deleted=list)
     cpdef remove(self, rows, outcome, reason=*, commit_within=*, uplink=*)
     cpdef bint claim(self, OutboxRow row, now, uplink=*) except -1
     cpdef end_turn(self)

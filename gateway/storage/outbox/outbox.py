@@ -204,7 +204,6 @@ class Outbox:
         """
         deleted: list[OutboxRow] = []
         changed: list[OutboxRow] = []
-        reported: list[OutboxRow] = []
         several = self.uplinks.several
         for row in rows:
             ending = row.uplinks & uplink
@@ -213,8 +212,6 @@ class Outbox:
             row.ending = ending
             if several:
                 self.uplinks.ended(row.uplinks, ending)
-            if row.lane != RECALL:
-                reported.append(row)
             if ending != row.uplinks:
                 changed.append(row)
                 continue
@@ -222,8 +219,6 @@ class Outbox:
             row.deleted = True
             if not row.claimed:  # a claimed row is the object that its sender has
                 self._reader.mark_deleted(row.id)
-            if row.lane == RECALL:
-                self.recalled -= 1
         if deleted:
             self.writes.delete(deleted, outcome, commit_within)
             self.bounds.removed(deleted)
@@ -231,8 +226,12 @@ class Outbox:
                 self.oldest.time = None
         if changed:
             self._change(changed, outcome, commit_within)
-        if reported:
-            self._report(reported, outcome, reason)
+        ended = [*deleted, *changed] if changed else deleted
+        if self.recalled:
+            self.recalled -= len([row for row in deleted if row.lane == RECALL])
+            ended = [row for row in ended if row.lane != RECALL]
+        if ended:
+            self._report(ended, outcome, reason)
         return self._writer.batch
 
     def supersede(self, row: OutboxRow) -> None:

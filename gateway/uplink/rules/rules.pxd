@@ -33,7 +33,7 @@ cdef class RuleSet:
     cdef readonly list before_numbers
     cdef readonly object brought_up
 
-    @cython.locals(fixed=Verdict, verdict=Verdict, row=OutboxRow)
+    @cython.locals(fixed=Verdict, verdict=Verdict, row=OutboxRow, known=list)
     cpdef receive(self, Message message, list topic_filters)
     @cython.locals(fixed=Verdict)
     cdef list _matching(self, Message message, list topic_filters)

@@ -286,7 +286,8 @@ class RuleSet:
         # first all verdicts: a full outbox must leave no number used and no rule's memory changed
         verdicts: list[tuple[Verdict, OutboxRow | None]] = []
         rows = []
-        for stream, rules, fixed in self._matching(message, topic_filters):
+        known = self._by_filters.get(tuple(topic_filters))
+        for stream, rules, fixed in known or self._matching(message, topic_filters):
             verdict = fixed or Verdict(stream, rules, message)
             row = None
             if verdict.rule is not None:
@@ -352,21 +353,19 @@ class RuleSet:
         self.brought_up.add(row)
 
     def _matching(self, message: Message, topic_filters: list[str]) -> "list[_Rules]":
-        """Return each stream that has rules for these filters, with those rules."""
-        key = tuple(topic_filters)
-        found = self._by_filters.get(key)
-        if found is None:
-            if len(self._by_filters) >= KNOWN_FILTERS:
-                self._by_filters.clear()
-            found = self._by_filters[key] = []
-            for stream, rules in self._streams.items():
-                matching = [each for each in rules if each.rule.topic in topic_filters]
-                fixed = None
-                if matching and all(each.rule.where is None for each in matching):
-                    fixed = Verdict(stream, matching, message)
-                    fixed.fix()
-                if matching:
-                    found.append((stream, matching, fixed))
+        """Find each stream that has rules for these filters, with those rules, for the cache."""
+        found: list[_Rules] = []
+        for stream, rules in self._streams.items():
+            matching = [each for each in rules if each.rule.topic in topic_filters]
+            fixed = None
+            if matching and all(each.rule.where is None for each in matching):
+                fixed = Verdict(stream, matching, message)
+                fixed.fix()
+            if matching:
+                found.append((stream, matching, fixed))
+        if len(self._by_filters) >= KNOWN_FILTERS:
+            self._by_filters.clear()
+        self._by_filters[tuple(topic_filters)] = found
         return found
 
     def save(self) -> None:
