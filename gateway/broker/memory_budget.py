@@ -130,7 +130,7 @@ QUEUES = 2
 """The longest queues are shortened from about half of the limit on, if not before."""
 
 _KEY: Final = "memory budget"
-_GIVEN_UP: Final = "messages that were given up"
+_GIVEN_UP: Final = "messages that were dropped"
 
 SESSION = 1024
 """Bytes that a session occupies, about, without its identifier, messages and subscriptions."""

@@ -246,7 +246,7 @@ def _waiting(status: Row) -> str:
 
     outbox, survives = status["outbox"], status["survives_seconds"]
     if outbox is None:
-        return "nothing goes up"
+        return "nothing is sent to a fleet"
     text = f"{outbox['messages']:,} messages, {spell_bytes(outbox['bytes'])}"
     if outbox["oldest_seconds"] is not None:
         text += f", the oldest for {spell_seconds(outbox['oldest_seconds'])}"

@@ -84,7 +84,7 @@ def check_main(board: Board) -> None:
     if read_slots(board).current is None and board.read(MAIN) is not None:
         raise FlashingError(
             f"{board.port}: another program's main.py is on this board;"
-            f" --replace keeps it as {OTHER_MAIN} and takes its place"
+            f" --replace saves it as {OTHER_MAIN} and takes its place"
         )
 
 

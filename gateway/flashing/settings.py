@@ -197,7 +197,7 @@ class NodeSettings:
     uart: int = key(whole_number(0, 2), "which UART, with link `uart`", 1)
     baud: int = key(whole_number(1_200, 921_600), "bits a second, with link `uart`", 115_200)
     spill: int | None = key(
-        whole_number(8, 16_384), "KiB of the flash for what the memory has no room for", None
+        whole_number(8, 16_384), "KiB of the flash for what does not fit into the memory", None
     )
     wifi: WifiSettings | None = table(WifiSettings, default=None)
     broker: BrokerSettings | None = table(BrokerSettings, default=None)

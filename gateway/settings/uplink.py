@@ -482,7 +482,7 @@ class UplinkSettings:
         if self.down and self.url is None:
             yield "down", self.down[0].topic, "only with url"
         if self.down and not self.session_expiry:
-            allowed = 'a time such as "1d" with down: what comes down waits in the session'
+            allowed = 'a time such as "1d" with down: messages from the fleet wait in the session'
             yield "session_expiry", self.session_expiry, allowed
 
     def _mistakes_of_link(self, given: frozenset[str]) -> Iterator[Mistake]:

@@ -26,7 +26,7 @@ GIVING_UP = tuple(each for each in WhenFull if each is not WhenFull.REJECT)
 CONSEQUENCES = {
     WhenFull.REJECT: "publishers are refused",
     WhenFull.DROP_NEWEST: "local subscribers still get what the fleet will not",
-    WhenFull.DROP_OLDEST: "the oldest messages are given up for new ones",
-    WhenFull.DROP_LOWEST_PRIORITY: "the least important messages are given up",
+    WhenFull.DROP_OLDEST: "the oldest messages are dropped for new ones",
+    WhenFull.DROP_LOWEST_PRIORITY: "the least important messages are dropped",
 }
 """The consequence for messages, in the alarm of a full outbox."""

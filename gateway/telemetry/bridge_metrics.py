@@ -11,7 +11,7 @@ EVERY_KIND = {
     "rejected": "Readings refused for ever.",
     "lost": "Readings that were sent once and could not be stored.",
     "marked": "Readings published with a quality because they cannot be right.",
-    "node_conflicts": "Readings of a second source of a series, kept apart.",
+    "node_conflicts": "Readings of a second source of a series.",
     "clock_errors": "Readings whose time cannot be right and was replaced.",
 }
 """Counters of each kind."""

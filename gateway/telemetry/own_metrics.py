@@ -21,7 +21,7 @@ BROKER_FIGURES = (
     Figure("messages/sent", COUNTER, "Control packets sent."),
     Figure("publish/messages/received", COUNTER, "PUBLISH packets received."),
     Figure("publish/messages/sent", COUNTER, "PUBLISH packets sent."),
-    Figure("publish/messages/dropped", COUNTER, "Messages given up for a receiver."),
+    Figure("publish/messages/dropped", COUNTER, "Messages dropped for a receiver."),
     Figure("publish/messages/expired", COUNTER, "Messages that expired before they were sent."),
     Figure("publish/bytes/received", COUNTER, "Payload bytes of PUBLISH packets received."),
     Figure("publish/bytes/sent", COUNTER, "Payload bytes of PUBLISH packets sent."),
@@ -49,7 +49,7 @@ CLOCK = (
         "clock",
         GAUGE,
         {
-            "synchronized": "1 while something keeps the wall clock right.",
+            "synchronized": "1 while the wall clock is synchronized.",
             "uncertainty_ms": "Seconds by which the wall clock may be off, if known.",
             "offset_ms": "Seconds by which it was off before it was set the last time.",
         },
@@ -145,7 +145,7 @@ SYS = own(
     },
 )
 
-LOG = own("log", COUNTER, {"dropped": "Log lines given up because standard error took none."})
+LOG = own("log", COUNTER, {"dropped": "Log lines that standard error did not accept."})
 
 CLIENTS = (
     *own(

@@ -23,7 +23,7 @@ ENDS = (
     ("malformed", "the fleet's broker sent what is no MQTT"),
     ("unanswered", "an answer did not come in time"),
     ("lost", "the network"),
-    ("renewed", "by the gateway, for what came down"),
+    ("renewed", "by the gateway, for messages from the fleet"),
 )
 """How connections end (`gateway.uplink.errors.End`), but for those that there never were."""
 
@@ -108,7 +108,7 @@ OUTBOX = (
             "bytes": "Bytes of the database that wait for the fleet.",
             "oldest_seconds": "Seconds that the oldest message has waited.",
             "survives_seconds": "Seconds of an outage until the outbox or the disk is full.",
-            "drains_seconds": "Seconds that a full outbox takes to go up.",
+            "drains_seconds": "Seconds that a full outbox takes to drain.",
             "stream/<stream>/rows": "Messages of a stream that wait for the fleet.",
             "stream/<stream>/bytes": "Bytes of a stream that wait for the fleet.",
         },
@@ -119,7 +119,7 @@ OUTBOX = (
         {
             "unwritten": "Messages that the fleet acknowledged before they had to be on disk.",
             "rejected": "Messages refused because the outbox was full.",
-            "evicted/<policy>": "Messages acknowledged and given up, by policy.",
+            "evicted/<policy>": "Messages acknowledged and dropped, by policy.",
             "expired": "Messages that expired in the outbox.",
             "latest_overflow": "Topics of latest streams whose newest row was forgotten.",
         },
@@ -127,7 +127,7 @@ OUTBOX = (
 )
 
 LEDGER = (
-    *own("ledger", GAUGE, {"ranges": "Ranges of ended numbers that are kept."}),
+    *own("ledger", GAUGE, {"ranges": "Ranges of ended numbers that are stored."}),
     *own(
         "ledger",
         COUNTER,

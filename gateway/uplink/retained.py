@@ -259,7 +259,7 @@ class RetainedUp:
             note(self._parts.writer, note_of(self._note, key))
         self._parts.outbox.end_turn()
         if count:
-            logger.info("%s: %d retained messages go up", self._name, count)
+            logger.info("%s: %d retained messages are sent", self._name, count)
         await self._clear()
 
     async def _add(self, publication: Publication) -> int:

@@ -92,7 +92,7 @@ def _place(name: str) -> tuple[str, bool, str]:
 def _cannot_redo(number: int, gone: frozenset[str]) -> PipelineError:
     return PipelineError(
         f"batch {number} of the tables differs from its commit and {len(gone)} of its "
-        f"landing files are gone (first: {min(gone)}): put them back, or move the tables away"
+        f"landing files are missing (first: {min(gone)}): put them back, or move the tables away"
         " (tidegate docs pipeline)"
     )
 

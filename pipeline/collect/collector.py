@@ -37,8 +37,8 @@ LEDGER_SECONDS = 300.0
 VERSION_TOPIC = "$SYS/broker/version"
 MOSQUITTO_KEEPS = (
     "while this collector is disconnected it stores 1,000 messages for it, or as many as its "
-    "max_queued_messages says; what comes then is lost here until the gateways send it again "
-    "(examples/pipeline/mosquitto.conf keeps all, `ledger --recall` asks the gateways)"
+    "max_queued_messages says; further ones are lost here until the gateways send them again "
+    "(examples/pipeline/mosquitto.conf has no limit; `ledger --recall` requests lost ones)"
 )
 
 MAY_PASS = (0x83, 0x88, 0x89, 0x97, 0x9F)

@@ -76,7 +76,7 @@ def _recall(options: argparse.Namespace, gaps: list[dict[str, Any]]) -> None:
     with bars() as watch:
         done = Recall(broker_of(options), wanted, _say, watch).run(options.wait)
     _say(
-        f"asked for {len(wanted):,} ranges: {done.messages:,} messages are on their way, "
+        f"requested {len(wanted):,} ranges: {done.messages:,} messages are on their way, "
         f"{done.arrived:,} arrived"
     )
 

@@ -155,7 +155,7 @@ def as_prometheus(figures: Figures) -> str:
     metric("late_rows", "Rows received an hour after their event.", {"": figures["late_rows"]})
     waiting = {"": figures["landing_files_waiting"]}
     metric("landing_files_waiting", "Landing files that no run read yet.", waiting)
-    metric("gateways", "Gateways that were ever heard of.", {"": figures["gateways"]["known"]})
+    metric("gateways", "Gateways that ever sent a message.", {"": figures["gateways"]["known"]})
     silent = {"": figures["gateways"]["silent_1h"]}
     metric("gateways_silent", "Gateways without an event for an hour.", silent)
     if figures["lag_seconds"] is not None:

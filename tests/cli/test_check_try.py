@@ -74,7 +74,7 @@ def test_it_says_what_the_other_side_allows_and_what_does_not_pass(
         "Maximum Packet Size 20,000 bytes",
         "Topic Alias Maximum 5",
         "fails: uplink.rule[0].retain: the broker retains nothing",
-        "fails: messages of more than 20,000 bytes do not go up",
+        "fails: messages of more than 20,000 bytes are not sent",
     ):
         assert line in said, said
     assert "commands/barn" not in said

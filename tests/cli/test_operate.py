@@ -251,7 +251,7 @@ def test_what_is_wrong_stands_in_the_status() -> None:
     ):
         assert text in lines, text
     nothing = {**STATUS, "outbox": None, "uplinks": [], "troubles": [], "verdict": "attention"}
-    assert "waiting     nothing goes up" in "\n".join(status_lines(nothing))
+    assert "waiting     nothing is sent to a fleet" in "\n".join(status_lines(nothing))
     assert EXIT == {"well": 0, "attention": 1, "trouble": 1}
 
 

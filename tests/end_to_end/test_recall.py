@@ -125,7 +125,7 @@ def test_the_pipeline_asks_for_what_is_missing_and_watches_it_arrive(
     broker = f"mqtt://127.0.0.1:{fleet.port}"
     assert main(["ledger", "--tables", str(tables), "--recall", "--broker", broker]) == 3
     told = capsys.readouterr().err
-    assert "asked for 1 ranges: 2 messages are on their way, 2 arrived" in told
+    assert "requested 1 ranges: 2 messages are on their way, 2 arrived" in told
     until(lambda: len(collector.data) == before + 2, "two arrive again", gateway.log)
 
 

@@ -90,7 +90,9 @@ class EventLog:
         now = self._clock.wall_ms()
         fault = self._run.fault
         restarts = " and restarts" if self._run.restarting else ""
-        text = f"stopped because of a fault: {fault}" if fault else f"stopped as asked{restarts}"
+        text = (
+            f"stopped because of a fault: {fault}" if fault else f"stopped as requested{restarts}"
+        )
         self._rows.add(Event(0, now, now, "error" if fault else "info", "stop", "gateway", text))
         for event in filter(None, [self._start, *self._open.values()]):
             event.until = now

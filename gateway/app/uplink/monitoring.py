@@ -141,7 +141,7 @@ class Outage:
         self._warned = short
         text = (
             f"at {self._rate:.1f} messages a second of {self._row_bytes:.0f} bytes the outbox"
-            f" bears an outage of {spell_seconds(seconds)}; `survive` asks for"
+            f" bears an outage of {spell_seconds(seconds)}; `survive` requires"
             f" {spell_seconds(target)}"
         )
         self._run.alarm("headroom", text if short else "")

@@ -225,7 +225,7 @@ def _failing(
     size = properties.maximum_packet_size
     if size is not None and size < settings.packet_bytes:
         yield (
-            f"messages of more than {size:,} bytes do not go up; clients here may publish"
+            f"messages of more than {size:,} bytes are not sent; clients here may publish"
             f" {settings.packet_bytes:,}"
         )
     if properties.wildcard_subscription_available == 0:

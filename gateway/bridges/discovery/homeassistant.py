@@ -202,7 +202,7 @@ class HomeAssistant:
         del self._nodes[name]
         self._controls = {each for each in self._controls if each.split("/")[1] != name}
         self._host.count("removed")
-        logger.info("%s: %s is gone and removed", self._host.title, name)
+        logger.info("%s: %s is removed", self._host.title, name)
         return 1
 
     @property

@@ -194,7 +194,7 @@ class Channels:
             if channel.settings.topic_filter != settings.topic_filter:
                 return f"there is one with the filter {channel.settings.topic_filter}"
         if self.in_the_way(BrokerSettings(channels=(settings,))):
-            return "it has messages, and would begin anew: `tidegate channel empty` first"
+            return "it has messages, which would be lost: `tidegate channel empty` first"
         topic_filter = _shared_filter(settings)
         if topic_filter not in self._by_filter and len(self) >= self._settings.maximum_channels:
             return f"there are {len(self):,} channels, as many as may be"

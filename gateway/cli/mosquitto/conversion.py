@@ -200,7 +200,7 @@ NEEDLESS = {
     "bridge_tls_version": "TLS 1.2 and 1.3 are used",
     "check_retain_source": "the right to write is checked when a message is published",
     "dhparamfile": "TLS has no parameters of its own here",
-    "include_dir": "its files are read where it stands",
+    "include_dir": "its files are read at that line",
     "log_dest": "the log is written to standard error, and so to the journal",
     "log_facility": "the journal has the lines",
     "log_timestamp": "lines have the time",

@@ -73,7 +73,7 @@ def _remedy(error: Exception, path: Path) -> str:
         return f"let the gateway's user write to {path.parent} and what is in it"
     if path.exists() and not os.access(path, os.R_OK | os.W_OK):
         return "let the gateway's user read and write it"
-    return "look at the disk and the folder; to start without what is in it, move the file away"
+    return "check the disk and the folder; to start without what is in it, move the file away"
 
 
 logger = logging.getLogger(__name__)
@@ -167,7 +167,7 @@ def _carry_over(
             raise DamagedError(str(error)) from error
         raise
     level = logging.CRITICAL if result.all_lost else logging.WARNING
-    text = "%s was of another schema: kept as %s; of its rows %d are in the new one, %d are not"
+    text = "%s was of another schema: saved as %s; of its rows %d are in the new one, %d are not"
     carried = sum(result.salvaged.values())
     logger.log(level, text, path, set_aside.name, carried, result.all_lost)
     return (set_aside, result) if result.all_lost else (None, None)

@@ -113,9 +113,7 @@ class Rejected:
         if not self._dropped:
             self._dropped = True
             most = f"{MAX_REJECTED_ROWS:,} and {MAX_REJECTED_BYTES >> 20} MiB"
-            logger.warning(
-                "the oldest rejected messages are deleted: no more than %s are kept", most
-            )
+            logger.warning("the oldest rejected messages are deleted: at most %s are stored", most)
 
     def _over(self) -> bool:
         return len(self._sizes) > MAX_REJECTED_ROWS or self.bytes > MAX_REJECTED_BYTES

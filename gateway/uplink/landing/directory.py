@@ -145,8 +145,8 @@ class DirectoryDestination:
         self._outbox.end_turn()
         self._counters.add("tidegate/uplink/landing_put_back", len(rows))
         logger.critical(
-            "%s: an open landing file is gone and cannot be written again (%s). Its %d messages are"
-            " back in the outbox, and are written when the folder is writable again"
+            "%s: an open landing file was deleted and cannot be written again (%s). Its %d messages"
+            " are back in the outbox, and are written when the folder is writable again"
             " (tidegate docs disk)",
             self._folder,
             error,

@@ -78,7 +78,7 @@ async def test_starts_and_stops_say_how_the_run_before_ended(runs: Runs) -> None
         _, operator = await runs.start(stack)
         rows = (await operator.ask("events"))["rows"]
         assert [row["until"] for row in rows[1:]].count(None) == 0
-        assert rows[1]["text"] == "stopped as asked"
+        assert rows[1]["text"] == "stopped as requested"
         await operator.close()
 
 

@@ -214,7 +214,7 @@ async def test_the_figures_follow_the_load(tmp_path: Path) -> None:
         assert counters.count("tidegate/outbox/survives_seconds") < 10 * 3600
         (name, text), *more = alarms
         assert (name, more) == ("headroom", [])
-        assert "`survive` asks for 10.0 h" in text
+        assert "`survive` requires 10.0 h" in text
         for _ in range(600):
             clock.step(10.0)
             outage.check()

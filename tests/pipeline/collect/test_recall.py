@@ -132,7 +132,7 @@ def test_the_command_asks_for_what_is_missing(
     shown = capsys.readouterr()
     assert gateways.asked == [("barn", 4, 5)]
     assert json.loads(shown.out)["complete"] is False
-    assert "asked for 1 ranges: 2 messages are on their way, 2 arrived" in shown.err
+    assert "requested 1 ranges: 2 messages are on their way, 2 arrived" in shown.err
 
 
 def test_a_broker_that_is_not_there_or_refuses_is_told(tmp_path: Path) -> None:

@@ -237,7 +237,7 @@ async def test_a_database_of_an_earlier_first_version_keeps_its_rows(
     assert of_all == {(1, "a/#", 1, 0, 0, None, None, 0, 0, None)}
     assert (database.set_aside, database.salvage) == (None, None)
     earlier = set_aside(tmp_path)
-    assert f"kept as {earlier.name}" in caplog.text
+    assert f"saved as {earlier.name}" in caplog.text
     reported = [
         each.text for each in findings_of(Installation(tmp_path, None)) if earlier.name in each.text
     ]
