@@ -377,7 +377,7 @@ class UplinkSettings:
     )
     plain: bool = key(
         boolean,
-        "send messages [without their numbers](fleet.md#plain-messages), with MQTT 3.1.1",
+        "permit MQTT 3.1.1, where messages are [without their numbers](fleet.md#plain-messages)",
         default=False,
     )
     batch_messages: int = key(
