@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from gateway.app.parts import Run
+from gateway.background import background
 from gateway.config.configuration import Configuration
 from gateway.config.named_file import secret_path
 
@@ -72,7 +73,7 @@ def certificate_warnings(configuration: Configuration, wall_seconds: float) -> I
 
 def watch_certificates(run: Run) -> None:
     """Raise and end the alarm `certificate` while the gateway runs."""
-    watching = asyncio.get_running_loop().create_task(_watch(run))
+    watching = background(_watch(run))
     run.stack.callback(watching.cancel)
 
 

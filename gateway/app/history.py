@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from gateway.access.access import EVERYTHING
 from gateway.app.parts import Run, Storage
+from gateway.background import background
 from gateway.broker.broker import Broker
 from gateway.broker.own_names import UPLINK_CLIENT
 from gateway.mqtt.message import Message
@@ -136,7 +137,7 @@ class Recording:
         self._router.on_add.remove(self._add)
         self._router.on_discard.remove(self._discard)
         self._sessions.end()
-        self._clearing = asyncio.get_running_loop().create_task(self._clear())
+        self._clearing = background(self._clear())
 
     async def close(self) -> None:
         """Stop; the next start deletes what remains to be deleted."""

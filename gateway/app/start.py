@@ -50,6 +50,7 @@ from gateway.app.reload.reload import Reload
 from gateway.app.reload.uplinks import HistoryPart, UplinkNeeds
 from gateway.app.telemetry import Telemetry
 from gateway.app.watched_files import ListenerFiles
+from gateway.background import background
 from gateway.broker import access
 from gateway.broker.broker import Broker
 from gateway.broker.instant import Instant
@@ -245,13 +246,13 @@ def _make_core(run: Run, storage: Storage, store: Store, clock_stamp: ClockStamp
 def _follow_files(run: Run, core: Core, listeners: Sequence[Listener]) -> ListenerFiles:
     """Return the object that reads listeners' files again, also when they have changed."""
     files = ListenerFiles(run, core, listeners)
-    watching = asyncio.get_running_loop().create_task(files.watch())
+    watching = background(files.watch())
     run.stack.callback(watching.cancel)
     return files
 
 
 def _give_memory_back(run: Run) -> None:
-    giving = asyncio.get_running_loop().create_task(give_back_regularly())
+    giving = background(give_back_regularly())
     run.stack.callback(giving.cancel)
 
 

@@ -9,6 +9,7 @@ from itertools import chain, compress, repeat
 from operator import is_not
 from typing import TYPE_CHECKING
 
+from gateway.background import background
 from gateway.broker.broker import Broker
 from gateway.broker.own_names import FIGURES_CLIENT
 from gateway.broker.shares import SHOWN, Share
@@ -288,7 +289,7 @@ class SysTopics:
 
     def start(self) -> None:
         """Publish now and at each interval."""
-        self._task = asyncio.get_running_loop().create_task(self._run())
+        self._task = background(self._run())
 
     def stop(self) -> None:
         """Stop publishing."""

@@ -6,6 +6,8 @@ import os
 import socket
 import time
 
+from gateway.background import background
+
 logger = logging.getLogger(__name__)
 
 
@@ -21,7 +23,7 @@ class SystemdNotify:
         """Report that the service is ready, and start the watchdog messages."""
         self._send(f"READY=1\nSTATUS={status}")
         if self._address and self._watchdog and self._task is None:
-            self._task = asyncio.get_running_loop().create_task(self._keep_alive())
+            self._task = background(self._keep_alive())
 
     def reloading(self) -> None:
         """Report that the configuration is read again; `ready` reports its end."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
+from gateway.background import background
 from gateway.counters import Counters
 from gateway.errors import TidegateError
 from gateway.mqtt.errors import MqttError
@@ -183,7 +184,7 @@ class Recall:
         self._counters.add("tidegate/recall/requests")
         self._counters.set("tidegate/recall/running", 1)
         self._uplinks = uplinks
-        self._task = asyncio.get_running_loop().create_task(self._run(request, on_end))
+        self._task = background(self._run(request, on_end))
 
     async def close(self) -> None:
         """Cancel a running request."""

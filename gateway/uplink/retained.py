@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Protocol
 
+from gateway.background import background
 from gateway.clock import Clock
 from gateway.counters import Counters
 from gateway.hashes import sha256
@@ -209,7 +210,7 @@ class RetainedUp:
         topic = publish.topic.removeprefix(prefix)
         if publish.payload and topic_matches(self._own[prefix], topic):
             if self._task is None and self._parts.retained.get(topic) is None:
-                self._task = asyncio.get_running_loop().create_task(self._clear())
+                self._task = background(self._clear())
             if len(self._stale) < MAX_STALE:
                 self._stale[topic] = None
         return True
@@ -236,7 +237,7 @@ class RetainedUp:
             note(self._parts.writer, note_of(self._note, key), there=False)
         lacking = {key: rule.topic for key, rule in rules.items() if key not in self._done}
         if lacking:
-            self._task = asyncio.get_running_loop().create_task(self._bring_up(lacking))
+            self._task = background(self._bring_up(lacking))
 
     async def _bring_up(self, lacking: dict[str, str]) -> None:
         """Send the retained messages for the topic filters of these rules, by key."""

@@ -4,6 +4,7 @@ import asyncio
 import logging
 
 from gateway.app.parts import Run
+from gateway.background import background
 from gateway.settings.storage import StorageSettings
 from gateway.storage.engine.writer import Writer
 from gateway.storage.state.daily_writes import Written, note_written
@@ -49,7 +50,7 @@ class Wear:
     def start(self) -> None:
         """Measure now and at each interval; do nothing if Linux has no count."""
         if bytes_written() is not None:
-            self._task = asyncio.get_running_loop().create_task(self._measure())
+            self._task = background(self._measure())
 
     def stop(self) -> None:
         """Stop measuring and add the last record to the pending batch."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AsyncExitStack
 
 from gateway.app.parts import Run, Storage
+from gateway.background import background
 from gateway.broker.store import Store
 from gateway.clock import Clock
 from gateway.config.configuration import Configuration
@@ -53,7 +54,7 @@ async def start_outbox(
     outbox.on_outcome.append(on_outcome)
     await outbox.load()
     run.stack.push_async_callback(outbox.close)
-    sweeping = asyncio.get_running_loop().create_task(_sweep(run.clock, outbox))
+    sweeping = background(_sweep(run.clock, outbox))
     run.stack.callback(sweeping.cancel)
     return outbox
 

@@ -11,6 +11,7 @@ from functools import partial
 from itertools import groupby
 from typing import NamedTuple
 
+from gateway.background import background
 from gateway.clock import Clock
 from gateway.counters import Counters
 from gateway.storage.ledger.pages import LedgerPages
@@ -122,7 +123,7 @@ class LedgerReports:
 
     def start(self) -> None:
         """Announce this start, and begin."""
-        self._task = asyncio.get_running_loop().create_task(self._run())
+        self._task = background(self._run())
 
     async def close(self) -> None:
         """End; unreported ranges stay on disk."""
