@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
 from gateway.mqtt.packets import Publish, SubscriptionRequest, Will
@@ -26,6 +26,9 @@ from gateway.uplink.fleet.sender import Sender
 from gateway.uplink.fleet.status_check import StatusCheck
 from gateway.uplink.link.backoff import Backoff
 from gateway.uplink.link.pacing import Pacing
+
+if TYPE_CHECKING:
+    from gateway.uplink.down import Down
 
 logger = logging.getLogger(__name__)
 
@@ -227,10 +230,14 @@ class FleetDestination:
             and not (requests.down is not None and requests.down.wants(publish.topic))
         ):
             pass
-        elif requests.down is not None:
+        elif requests.down is not None and not self._is_own_status(publish, requests.down):
             requests.down.receive(publish, acknowledge, resumed=client.session_present)
             return
         acknowledge()
+
+    def _is_own_status(self, publish: Publish, down: "Down") -> bool:
+        """Return whether this came for the status check alone."""
+        return publish.topic == self._settings.status_topic and not down.wants(publish.topic)
 
     def _skipped(self, topic: str, why: str) -> None:
         self._context.counters.add("tidegate/uplink/down_too_large")

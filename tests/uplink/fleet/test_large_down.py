@@ -105,6 +105,30 @@ async def test_a_broker_of_mqtt_3_1_1_is_told_nothing_and_sends_it(store: Store)
     server.close()
 
 
+async def test_its_own_status_is_no_message_for_it(
+    store: Store,
+    fleet_broker: FleetBroker,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """After a connection that ended without a reason it subscribes to the status for a moment."""
+    reconnect_after(monkeypatch, 0.05)
+    here = Here()
+    async with running(store, uplink_settings(fleet_broker.port)) as up:
+        up.requests.down = await here.down(store)
+        await connected(up)
+        status = fleet_broker.publishes[0].payload
+        fleet_broker.drop()
+        await until(lambda: len(fleet_broker.connects) == 2)
+        await connected(up)
+        for _ in range(2):  # what was retained, and what the gateway publishes now
+            fleet_broker.send(Publish("tidegate/barn/status", status))
+        fleet_broker.send(Publish("all/fits", b"1", 1, packet_id=1))
+        await until(lambda: len(here.taken) == 1)
+    assert store.counters.count("tidegate/uplink/down_dropped") == 0
+    assert "no [[uplink.down]] matches" not in caplog.text
+
+
 async def test_what_was_left_with_the_fleet_is_fetched_by_a_new_connection(
     store: Store,
     fleet_broker: FleetBroker,
