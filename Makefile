@@ -95,6 +95,7 @@ check: $(DEVELOP) ## lint, types, layers, the site of docs/, whether Cython take
 
 check-types:
 	$(BIN)/mypy
+	PYTHONPATH=. $(BIN)/python tools/check_compiled.py
 
 check-cython:
 	TIDEGATE_CYTHON=require $(BIN)/python setup.py --quiet translate
