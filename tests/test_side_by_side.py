@@ -180,6 +180,9 @@ def test_each_file_is_in_the_share_of_some_worker(workers: int) -> None:
         path = file.relative_to(ROOT).as_posix()
         having = [n for n in range(workers) if side_by_side.is_shared(path, n, workers)]
         assert having, path
+        if path.startswith(side_by_side.WHOLE):
+            whole = f"{side_by_side.WHOLE}test_statements.py"
+            assert all(side_by_side.is_shared(whole, n, workers) for n in having), path
         if any(name.startswith(path) or path.startswith(name) for name in side_by_side.SPARK):
             assert 0 in having, path
 

@@ -106,6 +106,9 @@ SECOND_LOOP = "[asyncio"
 MOST_REPEATED = 3
 """Tests that may pass in a second run: a machine that is busy upsets few of them at a time."""
 
+WHOLE = "tests/conformance/"
+"""What one worker collects with all folders below it: tests there ask which others there are."""
+
 FIRST = "gw0"
 """The worker that has the tests with Spark. It also measures the imports of all modules: in the
 others they do the same."""
@@ -302,7 +305,8 @@ def is_shared(path: str, worker: int, workers: int) -> bool:
         return True
     if path.startswith(SPARK):
         return worker == 0
-    first = crc32(path.rpartition("/")[0].encode()) % workers
+    folder = WHOLE if path.startswith(WHOLE) else path.rpartition("/")[0]
+    first = crc32(folder.encode()) % workers
     has_spark = worker == 0 and any(name.startswith(path) for name in SPARK)
     return (worker - first) % workers < SHARES or has_spark
 
