@@ -29,13 +29,14 @@ def load(path: Path) -> Configuration:
 
 
 def read(path: Path) -> tuple[Configuration, Sequence[ConfigurationError]]:
-    """Return the configuration of a file, and its mistakes.
+    """Return the configuration of a file, and its mistakes, each of the file or of a variable.
 
     Raise ConfigurationError if it is not TOML.
 
     A wrong value is replaced by the key's default, or None without one.
     """
-    return read_document(str(path), with_environment(document(path)))
+    configuration, mistakes = read_document(str(path), with_environment(document(path)))
+    return configuration, [of_variable(each) for each in mistakes]
 
 
 def read_document(
@@ -101,6 +102,20 @@ def with_environment(
             parts = name.removeprefix(PREFIX).lower().split("__")
             document = _set(document, parts, toml_value(environment[name]), name)
     return document
+
+
+def of_variable(
+    mistake: ConfigurationError, environment: Mapping[str, str] = os.environ
+) -> ConfigurationError:
+    """Return a mistake with the variable's name in place of the file's, if one set that key."""
+    for name in environment:
+        if name.startswith(PREFIX):
+            parts = name.removeprefix(PREFIX).lower().split("__")
+            key = "".join(f"[{part}]" if part.isdigit() else f".{part}" for part in parts)[1:]
+            # the only table of a name needs no number in a variable
+            if key.replace("[0]", "") == mistake.key.replace("[0]", ""):
+                return ConfigurationError(name, mistake.key, mistake.value, mistake.allowed)
+    return mistake
 
 
 def toml_value(text: str) -> Any:

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from gateway.config.errors import ConfigurationError
-from gateway.config.load import load, with_environment
+from gateway.config.load import load, read, with_environment
 from tests.support.table import table
 
 LISTENERS = {"listener": [{"port": 1}, {"port": 2}]}
@@ -54,3 +54,25 @@ def test_a_configuration_is_read_so(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("TIDEGATE__GATWAY__ID", "mill")
     with pytest.raises(ConfigurationError, match="gatway"):
         load(file)
+
+
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [
+        ("BROKER__P2PX", "broker.p2px"),
+        ("LISTENER__PORT", "listener[0].port"),
+        ("LISTENER__0__PORT", "listener[0].port"),
+    ],
+)
+def test_a_mistake_of_a_variable_names_the_variable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, key: str
+) -> None:
+    file = tmp_path / "gateway.toml"
+    file.write_text('[gateway]\nid = "barn"\n[[listener]]\nport = 1884\n[broker]\nqos = 1\n')
+    monkeypatch.setenv(f"TIDEGATE__{name}", "no")
+    _, mistakes = read(file)
+    assert {(each.file, each.key) for each in mistakes} == {
+        (str(file), "broker.qos"),
+        (f"TIDEGATE__{name}", key),
+    }
+    assert all(str(each).startswith(f"{each.file}: {each.key} = ") for each in mistakes)
