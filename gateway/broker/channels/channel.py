@@ -192,7 +192,9 @@ class Channel(Session):
     @property
     def bytes(self) -> int:
         """The bytes of these messages."""
-        return sum([each.queue.bytes for each in self.every_level])
+        spans = [each.span for one in self.every_level for each in one.waiting.returned]
+        queued = sum([each.queue.bytes for each in self.every_level])
+        return queued + sum([span.disk_bytes or span.size for span in spans])
 
     @property
     def put_aside(self) -> int:
