@@ -40,7 +40,7 @@ cdef class PacketBatch:
     @cython.locals(offset=Py_ssize_t, data=bytes, back=Py_ssize_t)
     cpdef identifiers(self)
     cpdef bytes slice(self, Py_ssize_t first, Py_ssize_t count)
-    @cython.locals(data=bytearray, size=Py_ssize_t, offset=Py_ssize_t, back=Py_ssize_t)
+    @cython.locals(data=object, one=bytearray, size=Py_ssize_t, offset=Py_ssize_t, back=Py_ssize_t)
     cpdef bytearray numbered(self, Py_ssize_t first, Py_ssize_t count, Py_ssize_t packet_id)
     cpdef PacketBatch part(self, Py_ssize_t first, Py_ssize_t count)
 

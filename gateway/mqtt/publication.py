@@ -156,8 +156,9 @@ class PacketBatch:
         size, offset = self.size, self.body + self.identifier
         if size:
             if count == 1:
-                data[offset] = packet_id >> 8
-                data[offset + 1] = packet_id & 0xFF
+                one = data  # compiled, a bytearray; a slice of bytes cannot be set in one
+                one[offset] = packet_id >> 8
+                one[offset + 1] = packet_id & 0xFF
             else:
                 if not _HIGH:
                     _list_identifiers()

@@ -9,7 +9,7 @@ cdef class WakeUp:
 cdef class CommitDue:
     cdef readonly double at
     cdef readonly double commit_within
-    cdef readonly bint wanted
+    cdef public bint wanted
     cdef double _after_turn
 
     cpdef clear(self)

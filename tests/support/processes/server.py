@@ -4,7 +4,6 @@ import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
 from random import randrange
-from types import SimpleNamespace
 
 from gateway.access.access import EVERYTHING
 from gateway.broker.broker import Broker
@@ -20,7 +19,7 @@ from gateway.server.listening.listener import Listener
 from gateway.server.turn import Turn
 from gateway.settings.broker import BrokerSettings
 from gateway.settings.listener import ListenerSettings
-from gateway.storage.engine.wake_up import WakeUp
+from gateway.storage.engine.wake_up import CommitDue, WakeUp
 from gateway.storage.engine.writer import Writer
 from tests.support.raw_client import Clients, RawClient
 
@@ -45,7 +44,8 @@ class HeldWriter:
         self.pending_rows = 0
         self.turns = 0
         self.full = False
-        self.due = SimpleNamespace(wanted=True)  # each turn is counted
+        self.due = CommitDue()
+        self.due.wanted = True  # each turn is counted
         self.wake_up = WakeUp()
 
     def add(self, statement: str, row: tuple[object, ...], within: float = 0.0) -> int:
