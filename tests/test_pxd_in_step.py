@@ -2,14 +2,7 @@ import ast
 import re
 from pathlib import Path
 
-from tests.support.pxd import (
-    declarations,
-    definitions,
-    drift,
-    forbidden_stores,
-    protected,
-    typed_names,
-)
+from tests.support.pxd import declarations, definitions, drift
 from tests.support.table import table
 
 GATEWAY = Path(__file__).parents[1] / "gateway"
@@ -59,49 +52,6 @@ def test_no_module_imports_what_a_pxd_makes_a_c_name() -> None:
         if alias.name in names[node.module] and not _is_cimported(path, node.module, alias.name)
     ]
     assert found == []
-
-
-def test_nothing_sets_an_attribute_that_is_protected_once_it_is_compiled() -> None:
-    slots: dict[str, set[str]] = {}
-    for pxd in GATEWAY.rglob("*.pxd"):
-        slots |= protected(pxd.read_text())
-    assert "rule" in slots["Verdict"]
-    found = {}
-    for path in GATEWAY.rglob("*.py"):
-        pxd = path.with_suffix(".pxd")
-        typed = typed_names(pxd.read_text()) if pxd.exists() else {}
-        if stores := forbidden_stores(path.read_text(), slots, typed):
-            found[str(path.relative_to(GATEWAY))] = stores
-    assert found == {}
-
-
-SETS = """
-def renamed(verdict: Verdict) -> None:
-    verdict.rule = None
-
-def inferred() -> None:
-    verdict = Verdict()
-    verdict.rule = None
-
-def both(verdicts: list[Verdict]) -> None:
-    verdict = Verdict()
-    verdict.rule = verdict.stream = None
-    for verdict in verdicts:
-        verdict.use()
-
-def declared(verdict: Verdict) -> None:
-    verdict.rule = None
-"""
-
-
-def test_protected_attributes_are_found() -> None:
-    slots = protected(
-        "cdef class Verdict:\n    cdef readonly object rule\n    cdef public str stream\n"
-    )
-    typed = typed_names("cpdef declared(Verdict verdict)\n")
-    assert slots == {"Verdict": {"rule"}}
-    found = ["renamed: verdict.rule", "both: verdict.rule"]
-    assert forbidden_stores(SETS, slots, typed) == found
 
 
 def _is_cimported(path: Path, module: str, name: str) -> bool:

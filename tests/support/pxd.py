@@ -15,10 +15,6 @@ _FUNCTION = re.compile(r"(?:cp?)?def (?:[^(]*[ *])?(\w+)\(")
 _NAMES = re.compile(r"cdef (?!class |extern )(?:public |readonly )?[^(]*?[ *](\w+(?:, *\w+)*)$")
 _TYPED = re.compile(r"(\w+) *=")
 
-_SLOT = re.compile(r"cdef (public |readonly )?(?!class |extern )[^(]*?\b(\w+(?:, *\w+)*)$")
-_PARAMETERS = re.compile(r"\((.*)\)")
-_TYPED_PARAMETER = re.compile(r"(_?[A-Z]\w*) (\w+)")
-_TYPED_LOCAL = re.compile(r"(\w+) *= *(_?[A-Z]\w*)")
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 _INNER_SCOPE = (
@@ -137,69 +133,3 @@ def _stored(body: list[ast.stmt]) -> set[str]:
             names.add(node.name)
         nodes += ast.iter_child_nodes(node)
     return names
-
-
-def protected(pxd: str) -> dict[str, set[str]]:
-    """Return the attributes of each class that only compiled code which knows the class may set."""
-    found: dict[str, set[str]] = {}
-    slots: set[str] = set()
-    for indented, line in _logical_lines(pxd):
-        if opened := _CLASS.match(line):
-            slots = found.setdefault(opened[1], set())
-        elif indented and (slot := _SLOT.match(line)) and slot[1] != "public ":
-            slots.update(re.split(r", *", slot[2]))
-    return found
-
-
-def typed_names(pxd: str) -> dict[str, dict[str, str]]:
-    """Return the parameters and locals of each function that a .pxd types, with their class."""
-    found: dict[str, dict[str, str]] = {}
-    typed: dict[str, str] = {}
-    for _, line in _logical_lines(pxd):
-        if line.startswith("@cython.locals("):
-            typed = dict(_TYPED_LOCAL.findall(line))
-        elif function := _FUNCTION.match(line):
-            parameters = _PARAMETERS.search(line)
-            given = _TYPED_PARAMETER.findall(parameters[1]) if parameters else []
-            own = found.setdefault(function[1], {})
-            own.update({**typed, **{name: kind for kind, name in given}})
-            typed = {}
-    return found
-
-
-def forbidden_stores(
-    py: str, slots: dict[str, set[str]], typed: dict[str, dict[str, str]]
-) -> list[str]:
-    """Return where a module sets an attribute of `slots` that is an error once it is compiled.
-
-    A local's class is known from calls of the class and annotations; Cython knows it if the .pxd
-    types it (`typed`), or if it is bound by such calls alone.
-    """
-    return [
-        f"{function.name}: {name}.{attribute}"
-        for function in ast.walk(ast.parse(py))
-        if isinstance(function, _Function)
-        for name, attribute, kinds in _stores(function, slots)
-        if typed.get(function.name, {}).get(name) not in kinds
-    ]
-
-
-def _stores(function: _Function, slots: dict[str, set[str]]) -> Iterator[tuple[str, str, set[str]]]:
-    """Give each stored attribute that may be protected: the local, the attribute, its classes."""
-    kinds: dict[str, set[str]] = {}
-    others: set[str] = set()
-    for node in ast.walk(function):
-        if isinstance(node, ast.arg) and node.annotation is not None:
-            kinds.setdefault(node.arg, set()).add(ast.unparse(node.annotation).strip("'"))
-            others.add(node.arg)
-        elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
-            for name in (each.id for each in node.targets if isinstance(each, ast.Name)):
-                kinds.setdefault(name, set()).add(ast.unparse(node.value.func))
-        elif isinstance(node, ast.For):
-            others |= {each.id for each in ast.walk(node.target) if isinstance(each, ast.Name)}
-    for node in ast.walk(function):
-        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
-            name = ast.unparse(node.value)
-            classes = {kind for kind in kinds.get(name, ()) if node.attr in slots.get(kind, ())}
-            if classes and name in others:
-                yield name, node.attr, classes

@@ -30,6 +30,11 @@ def use(box: Box | None) -> int:
             box.free = box._open(1)
         (box.shown, box.free) = (1, 2)
     return box.hidden
+
+def both(boxes: list[Box]) -> None:
+    one = Box()
+    for one in boxes:
+        one.shown = one.free = 1
 """
 
 
@@ -41,10 +46,13 @@ def test_what_a_pxd_hides_from_others_is_found(tmp_path: Path) -> None:
     (house / "box.py").write_text(BOX)
     (house / "user.py").write_text(USER)
     (house / "known.py").write_text(USER)
-    (house / "known.pxd").write_text("cpdef int use(Box box)\n")
+    (house / "known.pxd").write_text(
+        "cpdef int use(Box box)\n\n@cython.locals(one=Box)\ncpdef both(list boxes)\n"
+    )
     fault = "house/user.py:{}: house.box.Box.{}; no .pxd has the variable's type"
     assert sorted(check(tmp_path, "house")) == [
         fault.format(10, "hidden is neither public nor readonly"),
+        fault.format(15, "shown is readonly, and set here"),
         fault.format(7, "shown is readonly, and set here"),
         fault.format(8, "_open is neither public nor readonly"),
         fault.format(9, "shown is readonly, and set here"),
